@@ -1,0 +1,316 @@
+//! [`GraphBuilder`]: tensors and operators in, a proven [`Graph`] out.
+//!
+//! ~~~
+//! use lowtide_core::{Bytes, GraphBuilder, Op, Sharing, Size};
+//! let mut b = GraphBuilder::new("two operators");
+//! let x = b.input("x", Size::Fixed(Bytes(64)));
+//! let y = b.computed("y", Size::Fixed(Bytes(64)));
+//! let z = b.computed("z", Size::Fixed(Bytes(64)));
+//! b.op(Op::new("first", "Conv", [x], [y]));
+//! b.op(Op::new("second", "Relu", [y], [z]).sharing(Sharing::MayOverwrite { output: z, of: y }));
+//! b.output(z);
+//! let graph = b.finish()?;
+//! # Ok::<(), lowtide_core::GraphError>(())
+//! ~~~
+//! Cost of `finish`: near-linear. Errors name operator and tensor.
+
+use crate::alias::Storages;
+use crate::index::Id;
+use crate::order::Readiness;
+use crate::{
+    Align, Bytes, Fingerprint, Graph, IndexVec, Lists, Op, OpId, Sharing, Size, Tensor, TensorId,
+    TensorKind,
+};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Collects the parts of a graph.
+#[derive(Clone, Debug, Default)]
+pub struct GraphBuilder {
+    name: Box<str>,
+    ops: IndexVec<OpId, Op>,
+    tensors: IndexVec<TensorId, Tensor>,
+}
+
+/// Why tensors and operators do not make a graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum GraphError {
+    /// An operator names a tensor beyond the table.
+    #[error("operator `{op}` names tensor {tensor}, but there are {tensors} tensors")]
+    NoSuchTensor { op: String, tensor: TensorId, tensors: usize },
+    /// Two writes to one tensor.
+    #[error("tensor `{tensor}` is written by operator `{first}` and again by operator `{second}`")]
+    WrittenTwice { tensor: String, first: String, second: String },
+    /// A write to an input or a weight.
+    #[error("operator `{op}` writes `{tensor}`, which is {kind} of the graph")]
+    WritesExternal { op: String, tensor: String, kind: &'static str },
+    /// A computed tensor without writer.
+    #[error("tensor `{tensor}` is neither input nor weight, and no operator writes it")]
+    NeverWritten { tensor: String },
+    /// Operators that wait for each other.
+    #[error("operators wait for each other in a cycle: {cycle}")]
+    Cycle { cycle: String },
+    /// Sharing that names a tensor which is not there.
+    #[error("operator `{op}`: a {sharing} names `{tensor}`, which is not one of its {wanted}")]
+    ForeignSharing { op: String, sharing: &'static str, tensor: String, wanted: &'static str },
+    /// A tensor that is a view or mutated value in two ways.
+    #[error("operator `{op}`: output `{tensor}` is declared a view or a mutated value twice")]
+    SharesTwice { op: String, tensor: String },
+    /// A view that ends beyond its base.
+    #[error("view `{view}` ends at byte {end} of `{base}`, which has {base_bytes}")]
+    ViewOutside { view: String, base: String, end: u64, base_bytes: Bytes },
+    /// A part that ends beyond its whole.
+    #[error("part `{part}` ends at byte {end} of `{whole}`, which has {size}")]
+    PartOutside { part: String, whole: String, end: u64, size: Size },
+    /// A mutation that would change a tensor's size.
+    #[error("mutated value `{tensor}` takes {size}, but `{of}` takes {of_size}")]
+    MutationResizes { tensor: String, size: Size, of: String, of_size: Size },
+    /// A graph output whose bytes are changed later.
+    #[error("operator `{op}` changes the bytes of `{tensor}`, which is an output of the graph")]
+    OutputMutated { tensor: String, op: String },
+    /// Sizes whose sum is out of range.
+    #[error("with `{name}` the sizes add up to more than {limit}")]
+    TooLarge { name: String, limit: Bytes },
+    /// A cost that is no time.
+    #[error("operator `{op}`: its cost is {cost} seconds; wanted a finite number, 0 or more")]
+    BadCost { op: String, cost: String },
+}
+
+impl GraphBuilder {
+    /// An empty graph.
+    pub fn new(name: impl Into<Box<str>>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Adds a tensor given by the caller for each run.
+    pub fn input(&mut self, name: impl Into<Box<str>>, size: Size) -> TensorId {
+        self.tensor(Tensor::new(name, size, TensorKind::Input))
+    }
+
+    /// Adds a tensor that is the same in every run.
+    pub fn weight(&mut self, name: impl Into<Box<str>>, size: Size) -> TensorId {
+        self.tensor(Tensor::new(name, size, TensorKind::Weight))
+    }
+
+    /// Adds a tensor that an operator writes.
+    pub fn computed(&mut self, name: impl Into<Box<str>>, size: Size) -> TensorId {
+        self.tensor(Tensor::new(name, size, TensorKind::Computed))
+    }
+
+    /// Adds a tensor.
+    pub fn tensor(&mut self, tensor: Tensor) -> TensorId {
+        self.tensors.push(tensor)
+    }
+
+    /// Adds an operator; the order of these calls is the file order.
+    pub fn op(&mut self, op: Op) -> OpId {
+        self.ops.push(op)
+    }
+
+    /// The caller gets this tensor: it lives to the end.
+    pub fn output(&mut self, tensor: TensorId) {
+        self.tensors[tensor].is_output = true;
+    }
+
+    /// Proves the invariants of a [`Graph`].
+    pub fn finish(self) -> Result<Graph, GraphError> {
+        let Self { name, ops, tensors } = self;
+        ops.iter().try_for_each(|op| check_op(op, &tensors))?;
+        check_total(&ops, &tensors)?;
+        let writers = writers(&ops, &tensors)?;
+        let reads = reads(&ops, tensors.len());
+        let readers = readers(&reads, tensors.len());
+        let fingerprint = Fingerprint::of(&ops, &tensors);
+        let storages = Storages::without_waits(ops.len(), tensors.len());
+        let mut graph = Graph {
+            name,
+            ops,
+            tensors,
+            writers,
+            reads,
+            readers,
+            storages,
+            file_order: Vec::new(),
+            fingerprint,
+        };
+        graph.file_order = topological(&graph)?;
+        graph.storages = Storages::build(&graph.ops, &graph.tensors, &graph.file_order)?;
+        if graph.storages.has_waits() {
+            graph.file_order = topological(&graph)?;
+        }
+        Ok(graph)
+    }
+}
+
+impl Tensor {
+    /// A tensor of which no more is known.
+    pub fn new(name: impl Into<Box<str>>, size: Size, kind: TensorKind) -> Self {
+        Self { name: name.into(), size, kind, is_output: false, dtype: None, shape: None }
+    }
+}
+
+/// Ids in range, sharing between its own tensors, cost a time.
+fn check_op(op: &Op, tensors: &IndexVec<TensorId, Tensor>) -> Result<(), GraphError> {
+    for &tensor in op.inputs.iter().chain(&op.outputs) {
+        if tensor.index() >= tensors.len() {
+            let op = op.label().to_owned();
+            return Err(GraphError::NoSuchTensor { op, tensor, tensors: tensors.len() });
+        }
+    }
+    if op.cost.is_some_and(|cost| !(cost.is_finite() && cost >= 0.0)) {
+        let cost = op.cost.unwrap_or_default().to_string();
+        return Err(GraphError::BadCost { op: op.label().to_owned(), cost });
+    }
+    op.sharing.iter().try_for_each(|&sharing| check_sharing(op, sharing, tensors))
+}
+
+fn check_sharing(
+    op: &Op,
+    sharing: Sharing,
+    tensors: &IndexVec<TensorId, Tensor>,
+) -> Result<(), GraphError> {
+    let (kind, input, output) = match sharing {
+        Sharing::View { output, of, .. } => ("view", of, output),
+        Sharing::Mutates { output, of } => ("mutation", of, output),
+        Sharing::MayOverwrite { output, of } => ("permission to overwrite", of, output),
+        Sharing::PartOf { input, output, .. } => ("part", input, output),
+    };
+    for (list, tensor, wanted) in [(&op.inputs, input, "inputs"), (&op.outputs, output, "outputs")]
+    {
+        if !list.contains(&tensor) {
+            return Err(GraphError::ForeignSharing {
+                op: op.label().to_owned(),
+                sharing: kind,
+                tensor: tensors
+                    .get(tensor)
+                    .map_or_else(|| tensor.to_string(), |t| t.name.to_string()),
+                wanted,
+            });
+        }
+    }
+    let Sharing::PartOf { input, output, offset } = sharing else { return Ok(()) };
+    let (part, whole) = (&tensors[input], &tensors[output]);
+    let (Some(bytes), Some(limit)) = (part.size.bound(), whole.size.bound()) else { return Ok(()) };
+    if offset.checked_add(bytes).is_some_and(|end| end <= limit) {
+        return Ok(());
+    }
+    let end = offset.0.saturating_add(bytes.0);
+    let (part, size) = (part.name.to_string(), whole.size);
+    Err(GraphError::PartOutside { part, whole: whole.name.to_string(), end, size })
+}
+
+/// All sizes together, each padded to the largest alignment, stay below the limit.
+fn check_total(
+    ops: &IndexVec<OpId, Op>,
+    tensors: &IndexVec<TensorId, Tensor>,
+) -> Result<(), GraphError> {
+    let sizes = tensors.iter().map(|tensor| (&tensor.name, tensor.size));
+    let scratch = ops.iter().map(|op| (&op.name, op.scratch));
+    let mut total = Bytes::ZERO;
+    for (name, size) in sizes.chain(scratch) {
+        let padded = size.bound().unwrap_or_default().align_up(Align::MAX);
+        let sum = padded.and_then(|padded| total.checked_add(padded));
+        total = sum.filter(|&sum| sum <= Bytes::MAX_TOTAL).ok_or_else(|| GraphError::TooLarge {
+            name: name.to_string(),
+            limit: Bytes::MAX_TOTAL,
+        })?;
+    }
+    Ok(())
+}
+
+fn writers(
+    ops: &IndexVec<OpId, Op>,
+    tensors: &IndexVec<TensorId, Tensor>,
+) -> Result<IndexVec<TensorId, Option<OpId>>, GraphError> {
+    let mut writers: IndexVec<TensorId, Option<OpId>> = IndexVec::filled(tensors.len(), None);
+    for (id, op) in ops.iter_enumerated() {
+        for &output in &op.outputs {
+            if let Some(first) = writers[output].replace(id) {
+                return Err(GraphError::WrittenTwice {
+                    tensor: tensors[output].name.to_string(),
+                    first: ops[first].label().to_owned(),
+                    second: op.label().to_owned(),
+                });
+            }
+            let kind = match tensors[output].kind {
+                TensorKind::Computed => continue,
+                TensorKind::Weight => "a weight",
+                TensorKind::Input => "an input",
+            };
+            let tensor = tensors[output].name.to_string();
+            return Err(GraphError::WritesExternal { op: op.label().to_owned(), tensor, kind });
+        }
+    }
+    let unwritten = |(id, tensor): &(TensorId, &Tensor)| {
+        tensor.kind == TensorKind::Computed && writers[*id].is_none()
+    };
+    match tensors.iter_enumerated().find(unwritten) {
+        Some((_, tensor)) => Err(GraphError::NeverWritten { tensor: tensor.name.to_string() }),
+        None => Ok(writers),
+    }
+}
+
+/// Inputs of each operator without repetition, in the order of their first place.
+fn reads(ops: &IndexVec<OpId, Op>, tensors: usize) -> Lists<OpId, TensorId> {
+    let mut last_reader: IndexVec<TensorId, Option<OpId>> = IndexVec::filled(tensors, None);
+    let mut reads = Lists::new();
+    for (id, op) in ops.iter_enumerated() {
+        let is_new = |&input: &TensorId| last_reader[input].replace(id) != Some(id);
+        reads.push(op.inputs.iter().copied().filter(is_new).collect::<Vec<_>>());
+    }
+    reads
+}
+
+fn readers(reads: &Lists<OpId, TensorId>, tensors: usize) -> Lists<TensorId, OpId> {
+    let pair = |(op, list): (usize, &[TensorId])| {
+        list.iter().map(move |&tensor| (tensor, OpId::from_index(op))).collect::<Vec<_>>()
+    };
+    let pairs: Vec<(TensorId, OpId)> = reads.iter().enumerate().flat_map(pair).collect();
+    Lists::group(tensors, &pairs)
+}
+
+/// The topological order nearest to the file's: always the first operator of the file that may run.
+fn topological(graph: &Graph) -> Result<Vec<OpId>, GraphError> {
+    let mut readiness = Readiness::new(graph);
+    let mut ready: BinaryHeap<Reverse<OpId>> = readiness.ready().map(Reverse).collect();
+    let mut order = Vec::with_capacity(graph.ops.len());
+    while let Some(Reverse(op)) = ready.pop() {
+        order.push(op);
+        readiness.run(op, |next| ready.push(Reverse(next)));
+    }
+    if order.len() == graph.ops.len() {
+        return Ok(order);
+    }
+    Err(GraphError::Cycle { cycle: cycle(graph, &readiness) })
+}
+
+/// Names the operators of one cycle, of a long one only the first few.
+fn cycle(graph: &Graph, readiness: &Readiness<'_>) -> String {
+    const SHOWN: usize = 8;
+    let stuck = |&op: &OpId| !readiness.has_run(op);
+    let before = |op: OpId| {
+        let data = graph.reads(op).iter().filter_map(|&tensor| graph.writer(tensor)).find(stuck);
+        let others = graph.overwritten_by(op).iter().flat_map(|&tensor| graph.readers(tensor));
+        data.or_else(|| others.copied().filter(|&other| other != op).find(stuck))
+            .expect("an operator that never runs waits for another one")
+    };
+    // Walking backward among stuck operators has to come round; where it first does, the cycle closes.
+    let mut seen: IndexVec<OpId, bool> = IndexVec::filled(graph.ops.len(), false);
+    let mut op = graph.ops.ids().find(stuck).expect("some operator never ran");
+    while !std::mem::replace(&mut seen[op], true) {
+        op = before(op);
+    }
+    let mut path = vec![op];
+    let mut next = before(op);
+    while next != op && path.len() < SHOWN {
+        path.push(next);
+        next = before(next);
+    }
+    let mut names: Vec<String> =
+        path.iter().map(|&op| format!("`{}`", graph.op_label(op))).collect();
+    names.push(if next == op { names[0].clone() } else { "...".to_owned() });
+    names.reverse();
+    names.join(" -> ")
+}

@@ -1,0 +1,148 @@
+//! [`Plan`]: everything a runtime needs to know about memory, as plain data.
+//!
+//! ~~~text
+//! ALLOC r0   EXEC run0   ALLOC r1   EXEC run1   FREE r0   ...        events, mechanically followed
+//!       |         |
+//!       |         └ bindings: for each operand of the operator, the residence that it uses
+//!       └ residence: whose bytes, in which buffer, where, how many, when
+//! ~~~
+//!
+//! A plan may come from a planner or from a file; nothing in it is trusted until
+//! [`check`](crate::check()) has made a [`CheckedPlan`](crate::CheckedPlan) of it.
+
+use crate::{
+    Align, Bound, Buffer, BufferId, Bytes, Fingerprint, IndexVec, Lists, OpId, Residence,
+    ResidenceId, RunId, Schedule, Space, SpaceId, Step,
+};
+
+/// How memory is reused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reuse {
+    /// Each buffer gets an offset in one arena.
+    #[default]
+    Pack,
+    /// Buffers of one colour share one block.
+    Colour,
+    /// Every tensor has its own memory.
+    None,
+}
+
+impl Reuse {
+    /// All modes.
+    pub const ALL: [Self; 3] = [Self::Pack, Self::Colour, Self::None];
+
+    /// As written in files and flags.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pack => "pack",
+            Self::Colour => "colour",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Who owns the memory of graph inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum InputMemory {
+    /// The caller: inputs take no arena and are never overwritten.
+    #[default]
+    Caller,
+    /// The arena: inputs are copied in before the first step.
+    Arena,
+}
+
+impl InputMemory {
+    /// As written in files and flags.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Arena => "arena",
+        }
+    }
+}
+
+/// One row of the event table. Rows of one step: ALLOCs, the EXEC, FREEs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// The residence's bytes are its own from here, before the run that needs them first.
+    Alloc(ResidenceId),
+    /// The operator runs.
+    Exec(RunId),
+    /// The residence's bytes are free, after the run that needs them last.
+    Free(ResidenceId),
+}
+
+/// What a plan costs, and against what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanStats {
+    /// Every tensor in memory of its own: padded sizes; views and weights count nothing.
+    pub no_reuse_bytes: Bytes,
+    /// The most that is live at one step: padded sizes of all residences held, where those of one buffer
+    /// that lie on the same bytes count once.
+    pub peak_live_bytes: Bytes,
+    /// The first step at which that much is live.
+    pub peak_step: Step,
+    /// Size of the arena.
+    pub arena_bytes: Bytes,
+    /// Tensors of unknown size, which live in the pool.
+    pub pool_tensors: usize,
+}
+
+/// A schedule with a place for every value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The graph it is for.
+    pub fingerprint: Fingerprint,
+    /// How memory is reused.
+    pub reuse: Reuse,
+    /// Who owns the inputs.
+    pub inputs: InputMemory,
+    /// Offsets of buffers are multiples of this, and sizes are padded to it.
+    pub align: Align,
+    /// Which rule found the order; for people.
+    pub order_rule: String,
+    /// Which operator runs at which step.
+    pub schedule: Schedule,
+    /// For each run, an entry for each input, each output and, where the operator needs it, the scratch of
+    /// its operator: the residence that it uses, or `None` for the caller's memory and for weights.
+    pub bindings: Lists<RunId, Option<ResidenceId>>,
+    /// The memories.
+    pub spaces: IndexVec<SpaceId, Space>,
+    /// The pieces that are placed.
+    pub buffers: IndexVec<BufferId, Buffer>,
+    /// What lies in them.
+    pub residences: IndexVec<ResidenceId, Residence>,
+    /// What happens, in order.
+    pub events: Vec<Event>,
+    /// Below this no order can come.
+    pub order_bound: Bound,
+    /// Below this no placement of this plan's schedule and sharing can come.
+    pub placement_bound: Bound,
+    /// What it costs.
+    pub stats: PlanStats,
+}
+
+impl Plan {
+    /// Whether no other order could have a smaller peak.
+    pub fn order_proven(&self) -> bool {
+        self.stats.peak_live_bytes <= self.order_bound.bytes
+    }
+
+    /// Whether no other placement of this schedule could be smaller.
+    pub fn placement_proven(&self) -> bool {
+        self.stats.arena_bytes <= self.placement_bound.bytes
+    }
+
+    /// Which operator a run executes.
+    pub fn op(&self, run: RunId) -> OpId {
+        self.schedule[run]
+    }
+
+    /// The address of a residence: its space and its first byte there; `None` in a pool.
+    pub fn address(&self, residence: ResidenceId) -> Option<(SpaceId, Bytes)> {
+        let row = &self.residences[residence];
+        let buffer = &self.buffers[row.buffer];
+        Some((buffer.space, buffer.offset? + row.offset))
+    }
+}
