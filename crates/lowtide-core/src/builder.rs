@@ -163,11 +163,22 @@ fn check_op(op: &Op, tensors: &IndexVec<TensorId, Tensor>) -> Result<(), GraphEr
         let cost = op.cost.unwrap_or_default().to_string();
         return Err(GraphError::BadCost { op: op.label().to_owned(), cost });
     }
-    op.sharing.iter().try_for_each(|&sharing| check_sharing(op, sharing, tensors))
+    if op.sharing.is_empty() {
+        return Ok(());
+    }
+    let sorted = |list: &[TensorId]| {
+        let mut list = list.to_vec();
+        list.sort_unstable();
+        list
+    };
+    let operands = (sorted(&op.inputs), sorted(&op.outputs));
+    op.sharing.iter().try_for_each(|&sharing| check_sharing(op, &operands, sharing, tensors))
 }
 
+/// `operands` are the operator's inputs and outputs, sorted.
 fn check_sharing(
     op: &Op,
+    operands: &(Vec<TensorId>, Vec<TensorId>),
     sharing: Sharing,
     tensors: &IndexVec<TensorId, Tensor>,
 ) -> Result<(), GraphError> {
@@ -177,9 +188,9 @@ fn check_sharing(
         Sharing::MayOverwrite { output, of } => ("permission to overwrite", of, output),
         Sharing::PartOf { input, output, .. } => ("part", input, output),
     };
-    for (list, tensor, wanted) in [(&op.inputs, input, "inputs"), (&op.outputs, output, "outputs")]
+    for (list, tensor, wanted) in [(&operands.0, input, "inputs"), (&operands.1, output, "outputs")]
     {
-        if !list.contains(&tensor) {
+        if list.binary_search(&tensor).is_err() {
             return Err(GraphError::ForeignSharing {
                 op: op.label().to_owned(),
                 sharing: kind,

@@ -110,14 +110,6 @@ impl Op {
     pub fn needed_scratch(&self) -> Option<Size> {
         (self.scratch != Size::Fixed(Bytes::ZERO)).then_some(self.scratch)
     }
-
-    /// Inputs that `output` may overwrite, in the order of preference.
-    pub fn may_overwrite(&self, output: TensorId) -> impl Iterator<Item = TensorId> + '_ {
-        self.sharing.iter().filter_map(move |sharing| match *sharing {
-            Sharing::MayOverwrite { output: o, of } if o == output => Some(of),
-            _ => None,
-        })
-    }
 }
 
 /// How an output of an operator relates to the bytes of one of its inputs.

@@ -24,7 +24,7 @@ mod bound;
 mod buffer;
 mod builder;
 mod bytes;
-//CHECK pub mod check;
+pub mod check;
 mod fingerprint;
 mod graph;
 mod index;
@@ -42,7 +42,7 @@ pub use bound::{Bound, Proof};
 pub use buffer::{Buffer, Occupant, Residence, Space, SpaceKind};
 pub use builder::{GraphBuilder, GraphError};
 pub use bytes::{Align, Bytes};
-//CHECK pub use check::{CheckedPlan, Fault, Faults, check};
+pub use check::{CheckedPlan, Fault, Faults, check};
 pub use fingerprint::Fingerprint;
 pub use graph::{Graph, Op, Sharing, Tensor, TensorKind};
 pub use index::{

@@ -150,7 +150,7 @@ impl<'g> Readiness<'g> {
 
     /// Whether all readers of `tensor` but `op` have run.
     fn is_read_for(&self, tensor: TensorId, op: OpId) -> bool {
-        let own = u32::from(self.graph.reads(op).contains(&tensor));
+        let own = u32::from(self.graph.readers(tensor).binary_search(&op).is_ok());
         self.unread[tensor] == own
     }
 

@@ -1,0 +1,83 @@
+//! [`check()`]: a graph and a plan in, a [`CheckedPlan`] or every fault out.
+//!
+//! The checker replays the events against the graph. It shares no code with the planner and does not look at
+//! the planner's lifetimes: it keeps a shadow of memory that says, for each range of bytes, which value was
+//! written there last, and compares that with what every read wants to see.
+//!
+//! ~~~text
+//! EXEC relu: reads a, writes b       shadow before: [0,64) = a      read a: sees a, right
+//!                                    shadow after:  [0,64) = b      a later read of a would see b: a fault
+//! ~~~
+//!
+//! The rules, each a kind of [`Fault`]:
+//!
+//! 1. *Tables* (`tables`): the fingerprint is the graph's; ids are in range; residences tile the buffers and
+//!    stay inside their space; offsets are aligned; sizes and scratch are the graph's; weights and the
+//!    caller's inputs have no residence; in safe mode no byte is reserved twice.
+//! 2. *Protocol* (`replay`): runs happen once and in schedule order, every operator runs, each after the
+//!    writers of what it reads; a residence is allocated once, just before the run that needs it first, and
+//!    freed once, after its last use; what is not an output is freed; spans say the same as the events;
+//!    bindings name the right residence.
+//! 3. *Bytes* (`replay`, `shadow`): no byte is held twice, unless the operator about to run may
+//!    overwrite the dying input with the output, byte for byte, and no other input lies there, or the input
+//!    is a part of the output and lies in its place; every read sees the bytes of the right writer, through
+//!    views and mutations; at the end every output of the graph is held and right.
+//! 4. *Claims* (`claims`): statistics are recomputed, certificates of bounds verified.
+//!
+//! Rules for threads (every write ordered after every access to the value before it, by data or fences) and
+//! for budgets (spill, restore) join at `replay`. Faults in the tables end the check, since nothing can be
+//! replayed with ids that mean nothing. Cost: O((events + operands) log n).
+
+mod claims;
+mod fault;
+mod packing;
+mod replay;
+mod shadow;
+mod tables;
+
+pub use fault::{Fault, Faults};
+pub use packing::{PlacementFault, check_placement};
+
+use crate::{Bytes, Graph, InputMemory, Plan, TensorId, TensorKind};
+
+/// A plan that has been judged: the only kind that a runtime accepts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedPlan(Plan);
+
+impl CheckedPlan {
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.0
+    }
+
+    /// The plan, no longer marked as judged.
+    pub fn into_plan(self) -> Plan {
+        self.0
+    }
+}
+
+/// Judges a plan. All faults are reported, those of the replay only if the tables are sound.
+pub fn check(graph: &Graph, plan: Plan) -> Result<CheckedPlan, Faults> {
+    let faults = tables::faults(graph, &plan);
+    if !faults.is_empty() {
+        return Err(Faults(faults));
+    }
+    let replayed = replay::run(graph, &plan);
+    let mut faults = replayed.faults;
+    claims::judge(graph, &plan, &replayed.live, &mut faults);
+    if faults.is_empty() { Ok(CheckedPlan(plan)) } else { Err(Faults(faults)) }
+}
+
+/// Whether a tensor's own storage belongs into a plan's memory.
+fn is_placed(graph: &Graph, plan: &Plan, tensor: TensorId) -> bool {
+    match graph.tensors()[tensor].kind {
+        TensorKind::Computed => graph.is_storage(tensor),
+        TensorKind::Input => plan.inputs == InputMemory::Arena && !plan.schedule.is_empty(),
+        TensorKind::Weight => false,
+    }
+}
+
+/// A size with its padding. Sizes of a graph are far from overflow.
+fn padded(plan: &Plan, bytes: Bytes) -> Bytes {
+    bytes.align_up(plan.align).expect("a graph's sizes fit with padding")
+}

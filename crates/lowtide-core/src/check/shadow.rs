@@ -1,0 +1,189 @@
+//! [`Segments`]: what each range of bytes holds, as disjoint segments in order.
+//!
+//! ~~~text
+//! set [16,48) = b:    [0 ──── a ──── 64)    becomes    [0 a 16)[16 ─ b ─ 48)[48 a 64)
+//! ~~~
+//! Cost: O(log n) for each segment touched; a write leaves at most two pieces behind, so n writes touch O(n).
+
+use crate::Bytes;
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
+/// Memory that does not touch other memory: an arena, one block of a pool, one tensor of the caller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Region {
+    Space(u32),
+    Pooled(u32),
+    External(u32),
+}
+
+/// A byte of some memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Address {
+    pub(super) region: Region,
+    pub(super) offset: u64,
+}
+
+/// A range of bytes of one region; never empty where it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) start: Address,
+    pub(super) end: u64,
+}
+
+impl Range {
+    pub(super) fn new(start: Address, bytes: Option<Bytes>) -> Self {
+        let end = bytes.map_or(u64::MAX, |bytes| start.offset.saturating_add(bytes.0));
+        Self { start, end }
+    }
+
+    pub(super) fn len(self) -> u64 {
+        self.end - self.start.offset
+    }
+
+    fn at(self, offset: u64) -> Address {
+        Address { region: self.start.region, offset }
+    }
+}
+
+/// Disjoint segments, each with a value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Segments<T> {
+    /// Start of each segment: its end and value.
+    rows: BTreeMap<Address, (u64, T)>,
+}
+
+/// What lies where something else was wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found<T> {
+    Nothing,
+    Other(T),
+}
+
+impl<T: Copy + PartialEq> Segments<T> {
+    pub(super) fn new() -> Self {
+        Self { rows: BTreeMap::new() }
+    }
+
+    /// All segments that overlap `range`, clipped to it.
+    pub(super) fn overlapping(&self, range: Range) -> impl Iterator<Item = (Range, T)> + '_ {
+        let before = self.rows.range((Unbounded, Excluded(range.start))).next_back();
+        let within = self.rows.range((Included(range.start), Excluded(range.at(range.end))));
+        before.into_iter().chain(within).filter_map(move |(&start, &(end, value))| {
+            let touches = start.region == range.start.region && end > range.start.offset;
+            let start = start.max(range.start);
+            touches.then_some((Range { start, end: end.min(range.end) }, value))
+        })
+    }
+
+    /// Sets the bytes of `range`, which may be empty.
+    pub(super) fn set(&mut self, range: Range, value: T) {
+        self.clear(range);
+        if range.len() > 0 {
+            self.rows.insert(range.start, (range.end, value));
+        }
+    }
+
+    /// Forgets the bytes of `range`; returns how many were set.
+    pub(super) fn clear(&mut self, range: Range) -> u64 {
+        self.clear_if(range, |_| true)
+    }
+
+    /// Forgets those bytes of `range` whose value passes; returns how many those were.
+    pub(super) fn clear_if(&mut self, range: Range, mut pass: impl FnMut(T) -> bool) -> u64 {
+        let touched: Vec<(Range, T)> =
+            self.overlapping(range).filter(|&(_, value)| pass(value)).collect();
+        for &(part, value) in &touched {
+            self.cut(part, value);
+        }
+        touched.iter().map(|(part, _)| part.len()).sum()
+    }
+
+    /// Takes `part` out of the one segment that it lies in.
+    fn cut(&mut self, part: Range, value: T) {
+        let (&start, &(end, _)) = self
+            .rows
+            .range((Unbounded, Included(part.start)))
+            .next_back()
+            .expect("a part lies in a segment");
+        self.rows.remove(&start);
+        if start < part.start {
+            self.rows.insert(start, (part.start.offset, value));
+        }
+        if part.end < end {
+            self.rows.insert(part.at(part.end), (end, value));
+        }
+    }
+
+    /// The first thing in `range` that is not `wanted`.
+    pub(super) fn first_other(&self, range: Range, wanted: T) -> Option<Found<T>> {
+        let mut reached = range.start.offset;
+        for (part, value) in self.overlapping(range) {
+            if part.start.offset > reached {
+                return Some(Found::Nothing);
+            }
+            if value != wanted {
+                return Some(Found::Other(value));
+            }
+            reached = part.end;
+        }
+        (reached < range.end).then_some(Found::Nothing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(start: u64, end: u64) -> Range {
+        Range { start: Address { region: Region::Space(0), offset: start }, end }
+    }
+
+    /// The model: one value a byte.
+    fn bytes(segments: &Segments<char>) -> String {
+        let at = |i| segments.overlapping(range(i, i + 1)).next().map_or('.', |(_, value)| value);
+        (0..10).map(at).collect()
+    }
+
+    #[test]
+    fn writes_cut_what_they_cover() {
+        let mut segments = Segments::new();
+        segments.set(range(0, 8), 'a');
+        segments.set(range(2, 5), 'b');
+        assert_eq!(bytes(&segments), "aabbbaaa..");
+        assert_eq!(segments.clear_if(range(1, 7), |value| value == 'a'), 3);
+        assert_eq!(bytes(&segments), "a.bbb..a..");
+        assert_eq!(segments.clear(range(0, 10)), 5);
+        assert_eq!(bytes(&segments), "..........");
+    }
+
+    #[test]
+    fn other_regions_are_not_touched() {
+        let mut segments = Segments::new();
+        let other = Range { start: Address { region: Region::Space(1), offset: 0 }, end: 9 };
+        segments.set(range(5, 9), 'a');
+        segments.set(other, 'b');
+        assert_eq!(segments.overlapping(range(0, 10)).count(), 1);
+        assert_eq!(segments.clear(other), 9);
+    }
+
+    #[test]
+    fn a_hole_is_not_the_wanted_value() {
+        let mut segments = Segments::new();
+        segments.set(range(0, 2), 'a');
+        segments.set(range(3, 5), 'a');
+        assert_eq!(segments.first_other(range(0, 2), 'a'), None);
+        assert_eq!(segments.first_other(range(0, 5), 'a'), Some(Found::Nothing));
+        assert_eq!(segments.first_other(range(3, 5), 'b'), Some(Found::Other('a')));
+        assert_eq!(segments.first_other(range(4, 6), 'a'), Some(Found::Nothing));
+    }
+
+    #[test]
+    fn an_empty_range_holds_nothing_and_misses_nothing() {
+        let mut segments = Segments::new();
+        segments.set(range(0, 4), 'a');
+        segments.set(range(2, 2), 'b');
+        assert_eq!(bytes(&segments), "aaaa......");
+        assert_eq!(segments.first_other(range(2, 2), 'z'), None);
+    }
+}

@@ -1,0 +1,261 @@
+//! First stage: do the tables of a plan fit each other and the graph, before anything is replayed?
+
+use super::{Fault, is_placed, padded};
+use crate::{
+    Buffer, BufferId, Bytes, Graph, Id, Interval, Occupant, Plan, Residence, ResidenceId, Size,
+    SpaceKind, Step, TensorKind,
+};
+
+/// All faults of the tables.
+pub(super) fn faults(graph: &Graph, plan: &Plan) -> Vec<Fault> {
+    let mut tables = Tables { graph, plan, faults: Vec::new() };
+    tables.fingerprint();
+    tables.schedule();
+    tables.bindings();
+    tables.buffers();
+    if tables.faults.is_empty() {
+        tables.residences();
+        tables.events();
+    }
+    if tables.faults.is_empty() && plan.reuse == crate::Reuse::None {
+        tables.safe_mode();
+    }
+    tables.faults
+}
+
+struct Tables<'a> {
+    graph: &'a Graph,
+    plan: &'a Plan,
+    faults: Vec<Fault>,
+}
+
+impl Tables<'_> {
+    fn in_range(&mut self, place: impl Fn() -> String, id: impl Id, limit: usize) -> bool {
+        let fits = id.index() < limit;
+        if !fits {
+            let found = u32::try_from(id.index()).expect("ids are u32");
+            self.faults.push(Fault::OutOfRange { place: place(), found, limit });
+        }
+        fits
+    }
+
+    fn fingerprint(&mut self) {
+        let (found, wanted) = (self.plan.fingerprint, self.graph.fingerprint());
+        if found != wanted {
+            let (found, wanted) = (found.to_string(), wanted.to_string());
+            self.faults.push(Fault::OtherGraph { found, wanted });
+        }
+    }
+
+    fn schedule(&mut self) {
+        for (run, &op) in self.plan.schedule.iter_enumerated() {
+            self.in_range(|| format!("the operator of {run}"), op, self.graph.ops().len());
+        }
+    }
+
+    fn bindings(&mut self) {
+        let (found, wanted) = (self.plan.bindings.len(), self.plan.schedule.len());
+        if found != wanted {
+            let place = "the table of bindings".to_owned();
+            self.faults.push(Fault::WrongLength { place, found, wanted });
+            return;
+        }
+        for (run, &op) in self.plan.schedule.iter_enumerated() {
+            let Some(op) = self.graph.ops().get(op) else { continue };
+            let row = &self.plan.bindings[run];
+            let scratch = usize::from(op.needed_scratch().is_some());
+            let (found, wanted) = (row.len(), op.inputs.len() + op.outputs.len() + scratch);
+            if found != wanted {
+                let place = format!("the bindings of {run}");
+                self.faults.push(Fault::WrongLength { place, found, wanted });
+            }
+            for &residence in row.iter().flatten() {
+                let place = || format!("a residence bound by {run}");
+                self.in_range(place, residence, self.plan.residences.len());
+            }
+        }
+    }
+
+    /// Buffers claim the residences one after the other, all of them.
+    fn buffers(&mut self) {
+        let mut next = ResidenceId::new(0);
+        for (id, buffer) in self.plan.buffers.iter_enumerated() {
+            let (start, end) = (buffer.parts.start, buffer.parts.end);
+            if start != next || end < start || end.index() > self.plan.residences.len() {
+                let (start, end, wanted) = (start.raw(), end.raw(), next.raw());
+                self.faults.push(Fault::PartsDoNotTile { buffer: id, start, end, wanted });
+                return;
+            }
+            next = end;
+            if self.in_range(|| format!("the space of {id}"), buffer.space, self.plan.spaces.len())
+            {
+                self.buffer_offset(id, buffer);
+            }
+        }
+        let (found, wanted) = (next.index(), self.plan.residences.len());
+        if found != wanted {
+            let place = "the parts of all buffers together".to_owned();
+            self.faults.push(Fault::WrongLength { place, found, wanted });
+        }
+    }
+
+    fn buffer_offset(&mut self, id: BufferId, buffer: &Buffer) {
+        let fault = match (self.plan.spaces[buffer.space].kind, buffer.offset) {
+            (SpaceKind::Arena, None) => {
+                Fault::OffsetKind { buffer: id, problem: "lies in an arena without an offset" }
+            }
+            (SpaceKind::Pool, Some(_)) => {
+                Fault::OffsetKind { buffer: id, problem: "lies in a pool with an offset" }
+            }
+            (SpaceKind::Arena, Some(offset)) if !offset.is_aligned(buffer.align) => {
+                let align = buffer.align.bytes().0;
+                Fault::Misaligned { buffer: id, offset: offset.0, align }
+            }
+            _ if buffer.align < self.plan.align => {
+                let (found, wanted) = (buffer.align.bytes().0, self.plan.align.bytes().0);
+                Fault::WeakAlignment { buffer: id, found, wanted }
+            }
+            _ => return,
+        };
+        self.faults.push(fault);
+    }
+
+    fn residences(&mut self) {
+        for (buffer, row) in self.plan.buffers.iter_enumerated() {
+            for index in row.parts.start.raw()..row.parts.end.raw() {
+                let id = ResidenceId::new(index);
+                let residence = self.plan.residences[id];
+                if residence.buffer != buffer {
+                    let (found, wanted) = (residence.buffer, buffer);
+                    self.faults.push(Fault::ForeignPart { residence: id, found, wanted });
+                } else if let Some(wanted) = self.occupant_size(id, residence.what) {
+                    self.residence_size(id, &residence, wanted);
+                    self.residence_span(id, &residence);
+                }
+            }
+        }
+    }
+
+    /// The size that the graph gives to what stays there, if it may stay anywhere.
+    fn occupant_size(&mut self, id: ResidenceId, what: Occupant) -> Option<Size> {
+        let place = || format!("what stays in {id}");
+        let why = match what {
+            Occupant::Tensor(tensor) => {
+                if !self.in_range(place, tensor, self.graph.tensors().len()) {
+                    return None;
+                }
+                let row = &self.graph.tensors()[tensor];
+                match row.kind {
+                    _ if is_placed(self.graph, self.plan, tensor) => return Some(row.size),
+                    TensorKind::Weight => "a weight",
+                    TensorKind::Input => "the caller's",
+                    TensorKind::Computed => "a view or a mutated value",
+                }
+            }
+            Occupant::Scratch(run) => {
+                if !self.in_range(place, run, self.plan.schedule.len()) {
+                    return None;
+                }
+                match self.graph.ops()[self.plan.op(run)].needed_scratch() {
+                    Some(size) => return Some(size),
+                    None => "the scratch of an operator that needs none",
+                }
+            }
+        };
+        let what = label(self.graph, self.plan, id);
+        self.faults.push(Fault::NotPlaced { residence: id, what, why });
+        None
+    }
+
+    fn residence_size(&mut self, id: ResidenceId, residence: &Residence, wanted: Size) {
+        let what = || label(self.graph, self.plan, id);
+        if residence.size != wanted {
+            let found = residence.size;
+            self.faults.push(Fault::WrongSize { residence: id, what: what(), found, wanted });
+            return;
+        }
+        let buffer = &self.plan.buffers[residence.buffer];
+        let Some(base) = buffer.offset else { return };
+        let Some(bytes) = wanted.bound() else {
+            self.faults.push(Fault::UnboundedInArena { residence: id, what: what(), size: wanted });
+            return;
+        };
+        let size = self.plan.spaces[buffer.space].size;
+        let end = base.checked_add(residence.offset).and_then(|start| start.checked_add(bytes));
+        if end.is_none_or(|end| end > size) {
+            let end = end.map_or(u64::MAX, |end| end.0);
+            let fault = Fault::OutsideSpace { residence: id, what: what(), end, size: size.0 };
+            self.faults.push(fault);
+        }
+        let element = element_bytes(self.graph, residence.what);
+        if !residence.offset.0.is_multiple_of(element) {
+            let (what, offset) = (what(), residence.offset.0);
+            self.faults.push(Fault::SplitElement { residence: id, what, offset, element });
+        }
+    }
+
+    fn residence_span(&mut self, id: ResidenceId, residence: &Residence) {
+        let all = Interval::new(Step::ZERO, Step::from_index(self.plan.schedule.len()));
+        if residence.span.is_empty() || residence.span.end > all.end {
+            let what = label(self.graph, self.plan, id);
+            let found = residence.span.to_string();
+            let wanted = format!("a time within {all}");
+            self.faults.push(Fault::WrongSpan { residence: id, what, found, wanted });
+        }
+    }
+
+    fn events(&mut self) {
+        for (index, &event) in self.plan.events.iter().enumerate() {
+            let place = || format!("what event {index} names");
+            match event {
+                crate::Event::Alloc(id) | crate::Event::Free(id) => {
+                    self.in_range(place, id, self.plan.residences.len())
+                }
+                crate::Event::Exec(run) => self.in_range(place, run, self.plan.schedule.len()),
+            };
+        }
+    }
+
+    /// Every residence of an arena has bytes of its own for the whole run.
+    fn safe_mode(&mut self) {
+        let mut ranges: Vec<_> = self
+            .plan
+            .residences
+            .ids()
+            .filter_map(|id| {
+                let (space, start) = self.plan.address(id)?;
+                let bytes = self.plan.residences[id].size.bound()?;
+                (bytes > Bytes::ZERO).then_some((
+                    space,
+                    start,
+                    start + padded(self.plan, bytes),
+                    id,
+                ))
+            })
+            .collect();
+        ranges.sort_unstable();
+        for pair in ranges.windows(2) {
+            let (first, second) = (pair[0], pair[1]);
+            if first.0 == second.0 && second.1 < first.2 {
+                let [first, second] =
+                    [first.3, second.3].map(|id| label(self.graph, self.plan, id));
+                self.faults.push(Fault::SharedInSafeMode { first, second });
+            }
+        }
+    }
+}
+
+/// Bytes of one element of a tensor; 1 where elements are narrower, unknown or plain bytes.
+fn element_bytes(graph: &Graph, what: Occupant) -> u64 {
+    let Occupant::Tensor(tensor) = what else { return 1 };
+    let bits = graph.tensors()[tensor].dtype.and_then(crate::DType::bits);
+    u64::from(bits.unwrap_or(8)).div_ceil(8)
+}
+
+/// Names what stays in a residence whose occupant is in range.
+pub(super) fn label(graph: &Graph, plan: &Plan, id: ResidenceId) -> String {
+    match plan.residences[id].what {
+        Occupant::Tensor(tensor) => graph.tensors()[tensor].name.to_string(),
+        Occupant::Scratch(run) => format!("scratch of {}", graph.op_label(plan.op(run))),
+    }
+}
