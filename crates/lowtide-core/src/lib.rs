@@ -34,8 +34,8 @@ mod plan;
 mod problem;
 mod shape;
 mod step;
-//CHECK #[cfg(feature = "testing")]
-//CHECK pub mod testing;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use alias::Extent;
 pub use bound::{Bound, Proof};

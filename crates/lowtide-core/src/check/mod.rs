@@ -22,7 +22,8 @@
 //!    overwrite the dying input with the output, byte for byte, and no other input lies there, or the input
 //!    is a part of the output and lies in its place; every read sees the bytes of the right writer, through
 //!    views and mutations; at the end every output of the graph is held and right.
-//! 4. *Claims* (`claims`): statistics are recomputed, certificates of bounds verified.
+//! 4. *Claims* (`claims`): statistics are recomputed, certificates of bounds verified; those about what is
+//!    live only if the replay found no fault.
 //!
 //! Rules for threads (every write ordered after every access to the value before it, by data or fences) and
 //! for budgets (spill, restore) join at `replay`. Faults in the tables end the check, since nothing can be
@@ -64,7 +65,9 @@ pub fn check(graph: &Graph, plan: Plan) -> Result<CheckedPlan, Faults> {
     }
     let replayed = replay::run(graph, &plan);
     let mut faults = replayed.faults;
-    claims::judge(graph, &plan, &replayed.live, &mut faults);
+    // What a wrong plan holds at each step says nothing about its claims.
+    let live = faults.is_empty().then_some(&replayed.live);
+    claims::judge(graph, &plan, live, &mut faults);
     if faults.is_empty() { Ok(CheckedPlan(plan)) } else { Err(Faults(faults)) }
 }
 

@@ -1,0 +1,101 @@
+//! Lower bounds: the largest working set of one operator (for every order) and the live sum (for one).
+//!
+//! ~~~text
+//! order bound:      max over operators of  inputs + outputs + scratch - what may be overwritten,
+//!                   and the sum of the graph's outputs
+//! placement bound:  max over steps of the sum of what is live
+//! ~~~
+//! Each comes with a certificate: the operator, or the step. Cost: near-linear.
+
+use lowtide_core::{
+    Align, Bound, Bytes, Graph, InputMemory, OpId, Problem, Proof, Rect, Sharing, Step, TensorId,
+    TensorKind,
+};
+
+/// A bound for every order of the operators.
+pub fn order_bound(graph: &Graph, inputs: InputMemory, align: Align) -> Bound {
+    let sizes = Sizes { graph, inputs, align };
+    let mut best = Bound { bytes: sizes.outputs(), proof: Proof::Outputs };
+    for op in graph.ops().ids() {
+        let bytes = sizes.working_set(op);
+        if bytes > best.bytes {
+            best = Bound { bytes, proof: Proof::WorkingSet(op) };
+        }
+    }
+    if best.bytes == Bytes::ZERO { Bound::NONE } else { best }
+}
+
+struct Sizes<'a> {
+    graph: &'a Graph,
+    inputs: InputMemory,
+    align: Align,
+}
+
+impl Sizes<'_> {
+    /// Padded bytes of a storage; zero if the plan does not place it.
+    fn storage(&self, storage: TensorId) -> Bytes {
+        let tensor = &self.graph.tensors()[storage];
+        let is_placed = match tensor.kind {
+            TensorKind::Computed => true,
+            TensorKind::Input => self.inputs == InputMemory::Arena,
+            TensorKind::Weight => false,
+        };
+        if is_placed { self.padded(tensor.size.bound()) } else { Bytes::ZERO }
+    }
+
+    fn padded(&self, bytes: Option<Bytes>) -> Bytes {
+        bytes.unwrap_or_default().align_up(self.align).expect("a graph's sizes fit with padding")
+    }
+
+    fn sum(&self, tensors: impl Iterator<Item = TensorId>) -> Bytes {
+        let mut storages: Vec<TensorId> =
+            tensors.map(|tensor| self.graph.storage(tensor)).collect();
+        storages.sort_unstable();
+        storages.dedup();
+        storages.into_iter().map(|storage| self.storage(storage)).sum()
+    }
+
+    fn outputs(&self) -> Bytes {
+        if self.graph.ops().is_empty() {
+            return Bytes::ZERO;
+        }
+        let tensors = self.graph.tensors().iter_enumerated();
+        self.sum(tensors.filter(|(_, tensor)| tensor.is_output).map(|(id, _)| id))
+    }
+
+    fn working_set(&self, op: OpId) -> Bytes {
+        let row = &self.graph.ops()[op];
+        let all = self.sum(row.inputs.iter().chain(&row.outputs).copied());
+        let saved = self.sum(row.sharing.iter().filter_map(|sharing| match *sharing {
+            Sharing::MayOverwrite { output, .. } => Some(output),
+            Sharing::PartOf { input, .. } => Some(input),
+            Sharing::View { .. } | Sharing::Mutates { .. } => None,
+        }));
+        (all + self.padded(row.scratch.bound())).saturating_sub(saved)
+    }
+}
+
+/// What is live at each step of a placement problem.
+pub fn live_sums(problem: &Problem) -> Vec<Bytes> {
+    let mut changes = vec![(0_u64, 0_u64); problem.steps() + 1];
+    for rect in problem.items().iter().flat_map(lowtide_core::Item::rects) {
+        let Rect { bytes, span, .. } = *rect;
+        if !span.is_empty() {
+            changes[span.start.index()].0 += bytes.0;
+            changes[span.end.index()].1 += bytes.0;
+        }
+    }
+    let mut live = 0;
+    let sums = changes.iter().map(|&(born, died)| {
+        live = live + born - died;
+        Bytes(live)
+    });
+    sums.take(problem.steps()).collect()
+}
+
+/// The most that is live, at the first step at which that much is: a bound for every placement.
+pub fn live_bound(live: &[Bytes]) -> Bound {
+    let Some(&peak) = live.iter().max() else { return Bound::NONE };
+    let at = live.iter().position(|&bytes| bytes == peak).expect("the maximum is one of them");
+    Bound { bytes: peak, proof: Proof::LiveSum(Step::from_index(at)) }
+}

@@ -1,0 +1,98 @@
+//! [`PlanConfig`]: everything that a plan depends on besides the graph.
+
+use lowtide_core::{Align, InputMemory, Reuse};
+
+/// How to plan. Equal graph and equal config give equal plans, byte for byte.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanConfig {
+    /// How the order of the operators is found.
+    pub order: OrderRule,
+    /// Weights of the score rule.
+    pub score: ScoreWeights,
+    /// How memory is reused.
+    pub reuse: Reuse,
+    /// In which order buffers are coloured, in mode [`Reuse::Colour`].
+    pub colour_by: ColourBy,
+    /// Whether an output may be written over a dying input.
+    pub in_place: bool,
+    /// Who owns the memory of graph inputs.
+    pub inputs: InputMemory,
+    /// Offsets are multiples of this, and sizes are padded to it.
+    pub align: Align,
+    /// How many pairs of buffers that live together the packing rules may look at, all rules together. One
+    /// rule, whose cost does not depend on these pairs, always runs.
+    pub pack_steps: u64,
+}
+
+impl Default for PlanConfig {
+    fn default() -> Self {
+        Self {
+            order: OrderRule::default(),
+            score: ScoreWeights::default(),
+            reuse: Reuse::default(),
+            colour_by: ColourBy::default(),
+            in_place: true,
+            inputs: InputMemory::default(),
+            align: Align::default(),
+            pack_steps: 100_000_000,
+        }
+    }
+}
+
+/// How the order of the operators is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrderRule {
+    /// The order of the file.
+    File,
+    /// The score rule: memory freed soon, and the critical path.
+    Score,
+    /// All rules; the one with the smallest arena is kept.
+    #[default]
+    Best,
+}
+
+/// The two weights of the score rule, finite and not negative.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreWeights {
+    /// Of the bytes freed per second of the operator.
+    pub alpha: f64,
+    /// Of the distance to the end of the critical path.
+    pub beta: f64,
+}
+
+impl Default for ScoreWeights {
+    fn default() -> Self {
+        Preset::Inference.weights()
+    }
+}
+
+/// What a model is run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// Memory first.
+    Inference,
+    /// Throughput first.
+    Training,
+    /// One graph driven for many rounds: memory first.
+    Dataflow,
+}
+
+impl Preset {
+    /// The weights of the score rule.
+    pub const fn weights(self) -> ScoreWeights {
+        match self {
+            Self::Inference | Self::Dataflow => ScoreWeights { alpha: 0.7, beta: 0.3 },
+            Self::Training => ScoreWeights { alpha: 0.3, beta: 0.7 },
+        }
+    }
+}
+
+/// In which order buffers are coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColourBy {
+    /// By the first step: uses the fewest colours.
+    #[default]
+    Start,
+    /// By the last step: the seed's rule, not optimal.
+    End,
+}

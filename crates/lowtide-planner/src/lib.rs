@@ -1,0 +1,30 @@
+//! From a graph to a plan: order, sharing, placement, events.
+//!
+//! ~~~text
+//! Graph ──order──> Order ──share──> residences and buffers ──pack / colour──> Placement ──events──> Plan
+//!        file, score        in place         (Problem)           bounds: proven or not
+//! ~~~
+//!
+//! [`plan()`] is a pure function of graph and config: no clock, no hash order, no randomness. Every stage is
+//! near-linear in the size of the graph; what is not (looking at pairs of buffers that live together) has a
+//! budget in [`PlanConfig::pack_steps`].
+
+#![forbid(unsafe_code)]
+
+mod bounds;
+mod colour;
+mod config;
+mod events;
+mod lifetimes;
+mod order;
+mod pack;
+mod plan;
+mod share;
+
+pub use bounds::{live_bound, live_sums, order_bound};
+pub use colour::{Colouring, colour, fewest_colours};
+pub use config::{ColourBy, OrderRule, PlanConfig, Preset, ScoreWeights};
+pub use lifetimes::lifetimes;
+pub use order::score_order;
+pub use pack::{Packing, pack};
+pub use plan::{Colours, PlanError, Planned, Tried, colours, plan, plan_in_order};

@@ -1,0 +1,5 @@
+//! Graph to order.
+
+mod score;
+
+pub use score::score_order;

@@ -1,0 +1,204 @@
+//! The pipeline: tries the orders that the config asks for, keeps the one with the smallest arena.
+
+use crate::share::{ARENA, Layout, share};
+use crate::{
+    ColourBy, Colouring, OrderRule, PlanConfig, bounds, colour, events, fewest_colours, pack,
+    score_order,
+};
+use lowtide_core::{
+    Bound, Buffer, BufferId, Bytes, Graph, InputMemory, Order, Placement, Plan, PlanStats, Problem,
+    Proof, Reuse, Size, Step, TensorKind,
+};
+
+/// A plan and what was learned on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The order of its schedule.
+    pub order: Order,
+    /// The orders that were tried, the file's first.
+    pub tried: Vec<Tried>,
+}
+
+impl Planned {
+    /// The arena of the file order with the same sharing and packing.
+    pub fn file_order_bytes(&self) -> Bytes {
+        self.tried[0].arena
+    }
+}
+
+/// One order that was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The rule that found it.
+    pub rule: &'static str,
+    /// The most that is live at once.
+    pub peak: Bytes,
+    /// The arena.
+    pub arena: Bytes,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A weight of the score rule that is no weight.
+    #[error("weight {name} of the score rule is {value}, wanted a finite number, 0 or more")]
+    BadWeight {
+        /// Which weight.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+}
+
+/// Plans a graph. Cost: near-linear in its size; see [`PlanConfig::pack_steps`].
+pub fn plan(graph: &Graph, config: &PlanConfig) -> Result<Planned, PlanError> {
+    for (name, value) in [("alpha", config.score.alpha), ("beta", config.score.beta)] {
+        if !(value.is_finite() && value >= 0.0) {
+            return Err(PlanError::BadWeight { name, value });
+        }
+    }
+    let file = Candidate::new(graph, "file", graph.file_order(), config);
+    let mut tried = vec![file.tried()];
+    let best = if config.order == OrderRule::File || is_best(graph, &file, config) {
+        file
+    } else {
+        let order = score_order(graph, config.score, config.inputs);
+        let score = Candidate::new(graph, "score", order, config);
+        tried.push(score.tried());
+        let is_better =
+            config.order == OrderRule::Score || score.placement.size < file.placement.size;
+        if is_better { score } else { file }
+    };
+    Ok(Planned { plan: best.plan(graph, config), order: best.order, tried })
+}
+
+/// Plans a graph in an order of the caller's. Cost: near-linear.
+pub fn plan_in_order(graph: &Graph, order: Order, config: &PlanConfig) -> Plan {
+    Candidate::new(graph, "given", order, config).plan(graph, config)
+}
+
+/// Whether no other order can beat this one, and none was asked for.
+fn is_best(graph: &Graph, candidate: &Candidate, config: &PlanConfig) -> bool {
+    let bound = bounds::order_bound(graph, config.inputs, config.align);
+    config.order == OrderRule::Best && candidate.placement.size <= bound.bytes
+}
+
+/// One order with its sharing and placement.
+struct Candidate {
+    rule: &'static str,
+    order: Order,
+    layout: Layout,
+    /// The buffer of each item that is placed.
+    buffers: Vec<BufferId>,
+    placement: Placement,
+    bound: Bound,
+}
+
+impl Candidate {
+    fn new(graph: &Graph, rule: &'static str, order: Order, config: &PlanConfig) -> Self {
+        let layout = share(graph, &order, config);
+        let (problem, buffers) = layout.problem();
+        let bound = bounds::live_bound(&bounds::live_sums(&problem));
+        let placement = place(&problem, bound.bytes, config);
+        Self { rule, order, layout, buffers, placement, bound }
+    }
+
+    fn tried(&self) -> Tried {
+        Tried { rule: self.rule, peak: self.bound.bytes, arena: self.placement.size }
+    }
+
+    fn plan(&self, graph: &Graph, config: &PlanConfig) -> Plan {
+        let mut buffers = self.layout.buffers.clone();
+        for (&buffer, &offset) in self.buffers.iter().zip(&self.placement.offsets) {
+            let row: &mut Buffer = &mut buffers[buffer];
+            debug_assert_eq!(row.space, ARENA);
+            row.offset = Some(offset);
+        }
+        Plan {
+            fingerprint: graph.fingerprint(),
+            reuse: config.reuse,
+            inputs: config.inputs,
+            align: config.align,
+            order_rule: self.rule.to_owned(),
+            schedule: self.order.schedule().clone(),
+            bindings: events::bindings(graph, &self.order, &self.layout),
+            spaces: self.layout.spaces(self.placement.size),
+            buffers,
+            residences: self.layout.residences.clone(),
+            events: events::events(graph, &self.order, &self.layout),
+            order_bound: bounds::order_bound(graph, config.inputs, config.align),
+            placement_bound: self.bound,
+            stats: self.stats(graph, config),
+        }
+    }
+
+    fn stats(&self, graph: &Graph, config: &PlanConfig) -> PlanStats {
+        let inputs_placed = config.inputs == InputMemory::Arena && !graph.ops().is_empty();
+        let placed = || {
+            graph.tensors().iter_enumerated().filter(|&(id, tensor)| match tensor.kind {
+                TensorKind::Computed => graph.is_storage(id),
+                TensorKind::Input => inputs_placed,
+                TensorKind::Weight => false,
+            })
+        };
+        let padded = |bytes: Bytes| bytes.align_up(config.align).expect("sizes fit with padding");
+        let peak_step = match self.bound.proof {
+            Proof::LiveSum(step) => step,
+            _ => Step::ZERO,
+        };
+        PlanStats {
+            no_reuse_bytes: placed().filter_map(|(_, t)| t.size.bound()).map(padded).sum(),
+            peak_live_bytes: self.bound.bytes,
+            peak_step,
+            arena_bytes: self.placement.size,
+            pool_tensors: placed().filter(|(_, tensor)| tensor.size == Size::Unknown).count(),
+        }
+    }
+}
+
+fn place(problem: &Problem, bound: Bytes, config: &PlanConfig) -> Placement {
+    match config.reuse {
+        Reuse::Pack => pack(problem, bound, config.pack_steps).placement,
+        Reuse::Colour => colour(problem, config.colour_by).placement(),
+        Reuse::None => side_by_side(problem),
+    }
+}
+
+/// Every item has its own bytes.
+fn side_by_side(problem: &Problem) -> Placement {
+    let mut placement = Placement::default();
+    for item in problem.items() {
+        let base = placement.size.align_up(item.align).expect("a problem's sizes fit with padding");
+        placement.offsets.push(base);
+        placement.size = base + item.extent();
+    }
+    placement
+}
+
+/// How an order's buffers can be coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colours {
+    /// The fewest colours that any colouring uses.
+    pub optimum: usize,
+    /// Colours and bytes when coloured by the first step.
+    pub by_start: (usize, Bytes),
+    /// Colours and bytes when coloured by the last step.
+    pub by_end: (usize, Bytes),
+}
+
+/// Colours the buffers of `order` both ways.
+pub fn colours(graph: &Graph, order: &Order, config: &PlanConfig) -> Colours {
+    let (problem, _) = share(graph, order, config).problem();
+    let measure = |by| {
+        let colouring: Colouring = colour(&problem, by);
+        (colouring.blocks.len(), colouring.bytes())
+    };
+    Colours {
+        optimum: fewest_colours(&problem),
+        by_start: measure(ColourBy::Start),
+        by_end: measure(ColourBy::End),
+    }
+}

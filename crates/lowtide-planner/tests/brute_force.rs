@@ -1,0 +1,216 @@
+//! Brute force as the oracle, on tiny inputs: lifetimes, colouring, packing, bounds.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use arbitrary::Unstructured;
+use lowtide_core::check::check_placement;
+use lowtide_core::testing::{Limits, describe, graph, random_bytes};
+use lowtide_core::{
+    Align, Bytes, Graph, Id, IndexVec, Interval, Item, OpId, Order, Placement, Problem, Rect, Step,
+    TensorId,
+};
+use lowtide_planner::{
+    ColourBy, OrderRule, PlanConfig, colour, fewest_colours, lifetimes, live_sums, pack, plan,
+    plan_in_order,
+};
+
+/// The oracle of a lifetime: look at every step and ask who needs the tensor there.
+fn is_needed_at(graph: &Graph, order: &Order, tensor: TensorId, step: Step) -> bool {
+    let ops = order.schedule().as_slice();
+    let touches = |at: usize| {
+        let op = &graph.ops()[ops[at]];
+        op.inputs.contains(&tensor) || op.outputs.contains(&tensor)
+    };
+    let seen = (0..=step.index()).any(touches);
+    seen && (graph.tensors()[tensor].is_output || (step.index()..ops.len()).any(touches))
+}
+
+#[test]
+fn lifetimes_are_the_steps_at_which_somebody_needs_the_tensor() {
+    arbtest::arbtest(|u| {
+        let graph = graph(u, Limits::all(10))?;
+        let order = graph.file_order();
+        for (tensor, life) in lifetimes(&graph, &order).iter_enumerated() {
+            for step in (0..order.len()).map(Step::from_index) {
+                let alive = life.is_some_and(|life| life.start <= step && step < life.end);
+                assert_eq!(alive, is_needed_at(&graph, &order, tensor, step), "{tensor} at {step}");
+            }
+        }
+        Ok(())
+    })
+    .budget_ms(1000);
+}
+
+fn tiny_item(u: &mut Unstructured<'_>, rects: usize) -> arbitrary::Result<Item> {
+    let align = *u.choose(&[Align::ONE, Align::new(2).unwrap(), Align::new(4).unwrap()])?;
+    let mut list = Vec::new();
+    let mut start = u.int_in_range(0..=4)?;
+    for _ in 0..u.int_in_range(1..=rects)? {
+        let end = start + u.int_in_range(1..=3)?;
+        let (offset, bytes) = (Bytes(u.int_in_range(0..=3)?), Bytes(u.int_in_range(0..=6)?));
+        list.push(Rect { offset, bytes, span: Interval::new(Step(start), Step(end)) });
+        start = end;
+    }
+    Ok(Item { rects: list.into(), align, pin: None })
+}
+
+fn tiny_problem(u: &mut Unstructured<'_>, rects: usize) -> arbitrary::Result<Problem> {
+    let count = u.int_in_range(1..=6)?;
+    let items = (0..count).map(|_| tiny_item(u, rects)).collect::<arbitrary::Result<_>>()?;
+    Ok(Problem::new(items).unwrap())
+}
+
+/// The least arena. An optimal placement can be pushed down until each item rests on the floor or, in units
+/// of the largest alignment, on another one, so trying every offset up to the sum of all is enough.
+fn least_arena(problem: &Problem) -> Bytes {
+    fn place(problem: &Problem, offsets: &mut Vec<Bytes>, best: &mut Bytes) {
+        let id = offsets.len();
+        if id == problem.items().len() {
+            let ends = offsets.iter().zip(problem.items()).map(|(&at, item)| at + item.extent());
+            *best = ends.max().unwrap_or_default().min(*best);
+            return;
+        }
+        let item = &problem.items().as_slice()[id];
+        let mut at = Bytes::ZERO;
+        while at + item.extent() < *best {
+            if (0..id)
+                .all(|other| apart(item, at, &problem.items().as_slice()[other], offsets[other]))
+            {
+                offsets.push(at);
+                place(problem, offsets, best);
+                offsets.pop();
+            }
+            at += item.align.bytes();
+        }
+    }
+    let mut best =
+        problem.items().iter().map(|item| item.extent() + Bytes(4)).sum::<Bytes>() + Bytes(1);
+    place(problem, &mut Vec::new(), &mut best);
+    best
+}
+
+fn apart(a: &Item, at_a: Bytes, b: &Item, at_b: Bytes) -> bool {
+    a.rects().iter().all(|ra| {
+        b.rects().iter().all(|rb| {
+            let below = at_a + ra.end() <= at_b + rb.offset || at_b + rb.end() <= at_a + ra.offset;
+            below
+                || !ra.span.overlaps(rb.span)
+                || ra.bytes == Bytes::ZERO
+                || rb.bytes == Bytes::ZERO
+        })
+    })
+}
+
+#[test]
+fn packings_are_right_and_between_the_bound_and_nothing_shared() {
+    arbtest::arbtest(|u| {
+        let problem = tiny_problem(u, 3)?;
+        let steps = *u.choose(&[0, 5, 1_000_000])?;
+        let packing = pack(&problem, Bytes::ZERO, steps);
+        assert_eq!(check_placement(&problem, &packing.placement), [], "{problem:#?}");
+        let live = live_sums(&problem).into_iter().max().unwrap_or_default();
+        let least = least_arena(&problem);
+        assert!(live <= least, "{problem:#?}");
+        assert!(least <= packing.placement.size, "{problem:#?}");
+        Ok(())
+    })
+    .budget_ms(2000);
+}
+
+#[test]
+fn greedy_packing_is_optimal_on_most_tiny_problems() {
+    let problems: Vec<Problem> = (0..300)
+        .map(|seed| tiny_problem(&mut Unstructured::new(&random_bytes(seed, 256)), 1).unwrap())
+        .collect();
+    let is_optimal = |problem: &&Problem| {
+        pack(problem, Bytes::ZERO, 1_000_000).placement.size == least_arena(problem)
+    };
+    let optimal = problems.iter().filter(is_optimal).count();
+    assert!(optimal >= 225, "{optimal} of {}", problems.len());
+}
+
+/// Fewest colours by trying all assignments.
+fn fewest_by_trying(spans: &[Interval]) -> usize {
+    fn fits(spans: &[Interval], colours: &mut Vec<usize>, most: usize) -> bool {
+        let next = colours.len();
+        next == spans.len()
+            || (0..most).any(|colour| {
+                let clash =
+                    (0..next).any(|i| colours[i] == colour && spans[i].overlaps(spans[next]));
+                if clash {
+                    return false;
+                }
+                colours.push(colour);
+                let fits = fits(spans, colours, most);
+                colours.pop();
+                fits
+            })
+    }
+    (0..).find(|&most| fits(spans, &mut Vec::new(), most)).unwrap()
+}
+
+#[test]
+fn colouring_by_start_uses_the_fewest_colours_and_by_end_is_right() {
+    arbtest::arbtest(|u| {
+        let problem = tiny_problem(u, 1)?;
+        let spans: Vec<Interval> = problem.items().iter().map(Item::span).collect();
+        let fewest = fewest_by_trying(&spans);
+        assert_eq!(fewest_colours(&problem), fewest);
+        assert_eq!(colour(&problem, ColourBy::Start).blocks.len(), fewest);
+        for by in [ColourBy::Start, ColourBy::End] {
+            let colouring = colour(&problem, by);
+            assert!(colouring.blocks.len() >= fewest);
+            assert_eq!(check_placement(&problem, &colouring.placement()), []);
+        }
+        Ok(())
+    })
+    .budget_ms(1000);
+}
+
+/// The least peak over all orders, each with the planner's sharing.
+fn least_peak(graph: &Graph, config: &PlanConfig) -> Bytes {
+    fn extend(left: &mut Vec<OpId>, taken: &mut Vec<OpId>, visit: &mut dyn FnMut(&[OpId])) {
+        if left.is_empty() {
+            visit(taken);
+        }
+        for at in 0..left.len() {
+            taken.push(left.remove(at));
+            extend(left, taken, visit);
+            left.insert(at, taken.pop().unwrap());
+        }
+    }
+    let mut best = Bytes(u64::MAX);
+    extend(&mut graph.ops().ids().collect(), &mut Vec::new(), &mut |ops| {
+        if let Ok(order) = Order::new(graph, ops.to_vec()) {
+            best = best.min(plan_in_order(graph, order, config).stats.peak_live_bytes);
+        }
+    });
+    best
+}
+
+#[test]
+fn the_order_bound_is_never_above_the_least_peak() {
+    arbtest::arbtest(|u| {
+        let graph = graph(u, Limits { max_ops: 6, sharing: true, open_sizes: true, empty: true })?;
+        let config =
+            PlanConfig { align: Align::ONE, order: OrderRule::Best, ..PlanConfig::default() };
+        let planned = plan(&graph, &config).unwrap();
+        let least = least_peak(&graph, &config);
+        assert!(planned.plan.order_bound.bytes <= least, "{}", describe(&graph));
+        assert!(least <= planned.plan.stats.peak_live_bytes, "{}", describe(&graph));
+        Ok(())
+    })
+    .size_max(1 << 10)
+    .budget_ms(2000);
+}
+
+#[test]
+fn pins_are_kept_where_they_can_be() {
+    let span = Interval::new(Step(0), Step(2));
+    let pinned = Item { pin: Some(Bytes(8)), ..Item::new(Bytes(8), span, Align::ONE) };
+    let items =
+        [Item::new(Bytes(8), span, Align::ONE), pinned, Item::new(Bytes(4), span, Align::ONE)];
+    let problem = Problem::new(IndexVec::from(items.to_vec())).unwrap();
+    let Placement { offsets, size } = pack(&problem, Bytes::ZERO, 1000).placement;
+    assert_eq!((offsets.as_slice(), size), (&[Bytes(0), Bytes(8), Bytes(16)][..], Bytes(20)));
+    assert_eq!(offsets.ids().map(Id::index).max(), Some(2));
+}

@@ -1,0 +1,93 @@
+//! Random graphs, planned in every mode, judged by the checker.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use arbitrary::Unstructured;
+use lowtide_core::testing::{Limits, describe, graph};
+use lowtide_core::{Align, Graph, InputMemory, Reuse, check};
+use lowtide_planner::{ColourBy, OrderRule, PlanConfig, Planned, plan};
+
+/// Runs `property` on random graphs of up to `max_ops` operators.
+fn on_graphs(
+    max_ops: usize,
+    mut property: impl FnMut(&Graph, &mut Unstructured<'_>) -> arbitrary::Result<()>,
+) {
+    arbtest::arbtest(|u| {
+        let graph = graph(u, Limits::all(max_ops))?;
+        property(&graph, u)
+    })
+    .size_max(1 << 12)
+    .budget_ms(2000);
+}
+
+fn any_config(u: &mut Unstructured<'_>) -> arbitrary::Result<PlanConfig> {
+    Ok(PlanConfig {
+        order: *u.choose(&[OrderRule::File, OrderRule::Score, OrderRule::Best])?,
+        reuse: *u.choose(&Reuse::ALL)?,
+        colour_by: *u.choose(&[ColourBy::Start, ColourBy::End])?,
+        in_place: u.arbitrary()?,
+        inputs: *u.choose(&[InputMemory::Caller, InputMemory::Arena])?,
+        align: *u.choose(&[Align::ONE, Align::CACHE_LINE, Align::new(256).unwrap()])?,
+        pack_steps: *u.choose(&[0, 10, 1000, 1_000_000])?,
+        ..PlanConfig::default()
+    })
+}
+
+fn planned(graph: &Graph, config: &PlanConfig) -> Planned {
+    plan(graph, config).unwrap()
+}
+
+#[test]
+fn every_plan_passes_the_checker() {
+    on_graphs(24, |graph, u| {
+        let config = any_config(u)?;
+        if let Err(faults) = check(graph, planned(graph, &config).plan) {
+            panic!("{config:?}\n{}\n{faults}", describe(graph));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn bound_peak_arena_and_no_reuse_are_in_this_order() {
+    on_graphs(24, |graph, u| {
+        let config = any_config(u)?;
+        let plan = planned(graph, &config).plan;
+        assert!(plan.order_bound.bytes <= plan.stats.peak_live_bytes);
+        assert_eq!(plan.placement_bound.bytes, plan.stats.peak_live_bytes);
+        assert!(plan.stats.peak_live_bytes <= plan.stats.arena_bytes);
+        let has_scratch = graph.ops().iter().any(|op| op.needed_scratch().is_some());
+        assert!(has_scratch || plan.stats.arena_bytes <= plan.stats.no_reuse_bytes);
+        Ok(())
+    });
+}
+
+#[test]
+fn the_best_order_never_needs_more_than_the_order_of_the_file() {
+    on_graphs(24, |graph, u| {
+        let config = PlanConfig { order: OrderRule::Best, ..any_config(u)? };
+        let planned = planned(graph, &config);
+        assert!(planned.plan.stats.arena_bytes <= planned.file_order_bytes());
+        Ok(())
+    });
+}
+
+#[test]
+fn writing_in_place_never_raises_the_peak_of_an_order() {
+    on_graphs(24, |graph, u| {
+        let base = PlanConfig { order: OrderRule::File, ..any_config(u)? };
+        let peak = |in_place| {
+            planned(graph, &PlanConfig { in_place, ..base.clone() }).plan.stats.peak_live_bytes
+        };
+        assert!(peak(true) <= peak(false));
+        Ok(())
+    });
+}
+
+#[test]
+fn equal_input_gives_equal_plans() {
+    on_graphs(24, |graph, u| {
+        let config = any_config(u)?;
+        assert_eq!(planned(graph, &config), planned(graph, &config));
+        Ok(())
+    });
+}
