@@ -145,7 +145,7 @@ fn fewest_by_trying(spans: &[Interval]) -> usize {
                 fits
             })
     }
-    (0..).find(|&most| fits(spans, &mut Vec::new(), most)).unwrap()
+    (0..=spans.len()).find(|&most| fits(spans, &mut Vec::new(), most)).unwrap()
 }
 
 #[test]

@@ -390,7 +390,7 @@ fn an_input_that_comes_after_the_first_run() {
     let id = residence_of(&plan, &graph, "x");
     plan.events.retain(|&event| event != Event::Alloc(id) && event != Event::Free(id));
     let at = position(&plan, Event::Exec(RunId::new(2)));
-    plan.events.splice(at + 1..at + 1, [Event::Free(id)]);
+    plan.events.insert(at + 1, Event::Free(id));
     plan.events.insert(at, Event::Alloc(id));
     edit(&mut plan, id, |residence| residence.span = Interval::new(Step(2), Step(3)));
     let faults = check(&graph, plan).unwrap_err().0;

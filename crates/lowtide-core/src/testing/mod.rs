@@ -6,8 +6,13 @@
 //! ~~~
 //! One generator for all crates: two would drift apart.
 
+mod large;
+
+pub use large::large_graph;
+
 use crate::{Bytes, Graph, GraphBuilder, Op, Sharing, Size, TensorId};
 use arbitrary::{Error, Result, Unstructured};
+use std::fmt::Write;
 
 /// What a random graph may have.
 #[derive(Clone, Copy, Debug)]
@@ -42,17 +47,21 @@ pub fn graph(u: &mut Unstructured<'_>, limits: Limits) -> Result<Graph> {
     maker.builder.finish().map_err(|_| Error::IncorrectFormat)
 }
 
-/// Bytes for an [`Unstructured`] that are the same on every machine: `splitmix64` from a seed.
-pub fn random_bytes(seed: u64, len: usize) -> Vec<u8> {
+/// Numbers that look random and are the same on every machine: `splitmix64` from a seed.
+pub fn random_words(seed: u64) -> impl Iterator<Item = u64> {
     let mut state = seed;
-    let words = std::iter::repeat_with(move || {
+    std::iter::repeat_with(move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = state;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ (word >> 31)).to_le_bytes()
-    });
-    words.flatten().take(len).collect()
+        word ^ (word >> 31)
+    })
+}
+
+/// Bytes for an [`Unstructured`], from [`random_words`].
+pub fn random_bytes(seed: u64, len: usize) -> Vec<u8> {
+    random_words(seed).flat_map(u64::to_le_bytes).take(len).collect()
 }
 
 /// A graph in a few lines, for the message of a failed test.
@@ -60,11 +69,12 @@ pub fn describe(graph: &Graph) -> String {
     let mut text = String::new();
     for (id, tensor) in graph.tensors().iter_enumerated() {
         let output = if tensor.is_output { ", output" } else { "" };
-        text += &format!("{id} `{}` {:?} {}{output}\n", tensor.name, tensor.kind, tensor.size);
+        let _ = writeln!(text, "{id} `{}` {:?} {}{output}", tensor.name, tensor.kind, tensor.size);
     }
     for (id, op) in graph.ops().iter_enumerated() {
         let scratch = op.needed_scratch().map_or_else(String::new, |s| format!(", scratch {s}"));
-        text += &format!("{id}: {:?} -> {:?} {:?}{scratch}\n", op.inputs, op.outputs, op.sharing);
+        let _ =
+            writeln!(text, "{id}: {:?} -> {:?} {:?}{scratch}", op.inputs, op.outputs, op.sharing);
     }
     text
 }
@@ -247,7 +257,7 @@ mod tests {
                 continue;
             };
             made += 1;
-            for op in graph.ops().iter() {
+            for op in graph.ops() {
                 scratch += usize::from(op.needed_scratch().is_some());
                 for sharing in &op.sharing {
                     kinds[match sharing {
