@@ -1,2 +1,93 @@
-//! Chores.
-fn main() {}
+//! Chores of the project, as one command each.
+//!
+//! ~~~text
+//! cargo xtask test            every test: the README's test command
+//! cargo xtask check           what CI runs: format, clippy, documentation, licences, tests
+//! cargo xtask bench ...       figures, from a release build of `bench/`
+//! cargo xtask fuzz T S        fuzzes target T for S seconds
+//! ~~~
+//! Without dependencies, so that it is built in a moment.
+
+use std::env;
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "usage: cargo xtask test | check | bench [ARGS...] | fuzz TARGET SECONDS";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["test"] => test(),
+        ["check"] => check(),
+        ["bench", rest @ ..] => bench(rest),
+        ["fuzz", target, seconds] => fuzz(target, seconds),
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            say(&message);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a chore speaks to the terminal")]
+fn say(message: &str) {
+    eprintln!("xtask: {message}");
+}
+
+/// Runs a command in the project's root; its failure is ours.
+fn run(program: &str, args: &[&str], variables: &[(&str, &str)]) -> Result<(), String> {
+    say(&format!("{program} {}", args.join(" ")));
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let mut command = Command::new(program);
+    command.args(args).envs(variables.iter().copied()).current_dir(root);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{program} {}` failed: {status}", args.join(" "))),
+        Err(error) => Err(format!("cannot run `{program}`: {error}")),
+    }
+}
+
+fn cargo(args: &[&str]) -> Result<(), String> {
+    run("cargo", args, &[])
+}
+
+fn test() -> Result<(), String> {
+    cargo(&["test", "--workspace", "--all-features"])
+}
+
+fn check() -> Result<(), String> {
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])?;
+    for manifest in ["bench/Cargo.toml", "fuzz/Cargo.toml"] {
+        cargo(&["fmt", "--manifest-path", manifest, "--check"])?;
+    }
+    cargo(&["clippy", "--manifest-path", "bench/Cargo.toml", "--", "-D", "warnings"])?;
+    let warnings = [("RUSTDOCFLAGS", "-D warnings")];
+    run("cargo", &["doc", "--workspace", "--no-deps", "--all-features"], &warnings)?;
+    if is_installed("deny") {
+        cargo(&["deny", "check"])?;
+    }
+    test()
+}
+
+fn bench(args: &[&str]) -> Result<(), String> {
+    let fixed = ["run", "--release", "--quiet", "--manifest-path", "bench/Cargo.toml", "--"];
+    cargo(&[&fixed, args].concat())
+}
+
+fn fuzz(target: &str, seconds: &str) -> Result<(), String> {
+    if !is_installed("fuzz") {
+        cargo(&["install", "cargo-fuzz", "--locked"])?;
+    }
+    let time = format!("-max_total_time={seconds}");
+    cargo(&["fuzz", "run", "-s", "none", target, "--", &time])
+}
+
+/// Whether `cargo NAME` can be run.
+fn is_installed(name: &str) -> bool {
+    let version = Command::new("cargo").args([name, "--version"]).output();
+    version.is_ok_and(|output| output.status.success())
+}
