@@ -1,0 +1,233 @@
+//! What can be typed.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use lowtide::core::{Align, InputMemory, Reuse};
+use lowtide::planner::{ColourBy, OrderRule, PlanConfig, Preset, ScoreWeights};
+use lowtide::{LoadOptions, ResolveConfig};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Plans computation graphs in the least memory.
+///
+/// Exit codes: 0 done; 1 ran, and the answer is no; 2 could not run.
+#[derive(Debug, Parser)]
+#[command(name = "lowtide", version, propagate_version = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Plan a model: choose an order, share and place its tensors, say how far from optimal that is.
+    Plan(PlanArgs),
+    /// Judge a plan: replay it against its model. Exit code 1 if it has a fault.
+    Check(CheckArgs),
+    /// Solve a bare placement problem, or judge offsets made by others.
+    Pack(PackArgs),
+}
+
+/// Which model, and what its open dimensions are.
+#[derive(Debug, clap::Args)]
+pub(super) struct ModelArgs {
+    /// The model: .onnx, or .json / .json.gz in the neutral form (docs/graph-json.md).
+    pub(super) model: PathBuf,
+    /// Bind a named dimension, as in batch=8; may be repeated.
+    #[arg(long, value_name = "NAME=N", value_parser = dim)]
+    dim: Vec<(String, u64)>,
+    /// Bound a named dimension from above, as in seq=512; may be repeated.
+    #[arg(long, value_name = "NAME=N", value_parser = dim)]
+    max_dim: Vec<(String, u64)>,
+}
+
+impl ModelArgs {
+    pub(super) fn options(&self) -> anyhow::Result<LoadOptions> {
+        let dims = once("--dim", &self.dim)?;
+        let max_dims = once("--max-dim", &self.max_dim)?;
+        Ok(LoadOptions { resolve: ResolveConfig { dims, max_dims }, ..LoadOptions::default() })
+    }
+}
+
+fn dim(text: &str) -> Result<(String, u64), String> {
+    let wanted = "wanted NAME=N with a whole number N, as in batch=8";
+    let (name, value) = text.split_once('=').ok_or(wanted)?;
+    let value = value.trim().parse().map_err(|_| wanted)?;
+    if name.trim().is_empty() {
+        return Err(wanted.to_owned());
+    }
+    Ok((name.trim().to_owned(), value))
+}
+
+fn once(flag: &str, pairs: &[(String, u64)]) -> anyhow::Result<BTreeMap<String, u64>> {
+    let mut map = BTreeMap::new();
+    for (name, value) in pairs {
+        if let Some(first) = map.insert(name.clone(), *value) {
+            anyhow::bail!("{flag} gives `{name}` twice: {first} and {value}");
+        }
+    }
+    Ok(map)
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct PlanArgs {
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+    /// Which order of the operators.
+    #[arg(long, value_enum, default_value_t)]
+    order: OrderArg,
+    /// What the model is run for: sets alpha and beta.
+    #[arg(long, value_enum, default_value_t)]
+    preset: PresetArg,
+    /// Weight of the bytes that an operator frees per second, in the score rule.
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    alpha: Option<f64>,
+    /// Weight of the distance to the end of the critical path, in the score rule.
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    beta: Option<f64>,
+    /// How memory is reused.
+    #[arg(long, value_enum, default_value_t)]
+    mode: ModeArg,
+    /// In mode colour: whether buffers are coloured by their first or their last step.
+    #[arg(long, value_enum, default_value_t)]
+    colour_by: ColourByArg,
+    /// Never write an output over an input.
+    #[arg(long)]
+    no_in_place: bool,
+    /// Who owns the memory of the model's inputs.
+    #[arg(long, value_enum, default_value_t)]
+    inputs: InputsArg,
+    /// Alignment of buffers in bytes: a power of two.
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = align)]
+    align: Align,
+    /// Write the plan (docs/plan-file.md).
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Write the event table as CSV (docs/csv.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) events: Option<PathBuf>,
+    /// Write first and last use of every tensor as CSV (docs/csv.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) lifetimes: Option<PathBuf>,
+    /// Print the figures as JSON (docs/json.md).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl PlanArgs {
+    pub(super) fn config(&self) -> PlanConfig {
+        let preset = match self.preset {
+            PresetArg::Inference => Preset::Inference,
+            PresetArg::Training => Preset::Training,
+            PresetArg::Dataflow => Preset::Dataflow,
+        };
+        let ScoreWeights { alpha, beta } = preset.weights();
+        PlanConfig {
+            order: match self.order {
+                OrderArg::File => OrderRule::File,
+                OrderArg::Score => OrderRule::Score,
+                OrderArg::Best => OrderRule::Best,
+            },
+            score: ScoreWeights { alpha: self.alpha.unwrap_or(alpha), beta: self.beta.unwrap_or(beta) },
+            reuse: match self.mode {
+                ModeArg::Pack => Reuse::Pack,
+                ModeArg::Colour => Reuse::Colour,
+                ModeArg::Safe => Reuse::None,
+            },
+            colour_by: match self.colour_by {
+                ColourByArg::Start => ColourBy::Start,
+                ColourByArg::End => ColourBy::End,
+            },
+            in_place: !self.no_in_place,
+            inputs: match self.inputs {
+                InputsArg::Caller => InputMemory::Caller,
+                InputsArg::Arena => InputMemory::Arena,
+            },
+            align: self.align,
+            ..PlanConfig::default()
+        }
+    }
+}
+
+fn align(text: &str) -> Result<Align, String> {
+    let bytes: u64 = text.parse().map_err(|_| "wanted a number of bytes, as in 64".to_owned())?;
+    let most = Align::MAX.bytes().0;
+    Align::new(bytes).ok_or_else(|| format!("{bytes} is not a power of two from 1 to {most}"))
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum OrderArg {
+    /// The order of the file.
+    File,
+    /// The score rule.
+    Score,
+    /// Try all, keep the one with the smallest arena.
+    #[default]
+    Best,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum PresetArg {
+    /// Memory first: alpha 0.7, beta 0.3.
+    #[default]
+    Inference,
+    /// Throughput first: alpha 0.3, beta 0.7.
+    Training,
+    /// One graph driven for many rounds: as inference.
+    Dataflow,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum ModeArg {
+    /// Each buffer gets an offset in one arena.
+    #[default]
+    Pack,
+    /// Buffers of one colour share one block.
+    Colour,
+    /// Every tensor has its own memory.
+    #[value(alias = "none")]
+    Safe,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum ColourByArg {
+    /// By the first step: the fewest colours.
+    #[default]
+    Start,
+    /// By the last step.
+    End,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum InputsArg {
+    /// The caller: they take no arena.
+    #[default]
+    Caller,
+    /// The arena: they are copied in.
+    Arena,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+    /// The plan, as `lowtide plan -o` writes it.
+    pub(super) plan: PathBuf,
+    /// Print the verdict as JSON (docs/json.md).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct PackArgs {
+    /// The problem in the MiniMalloc form (docs/csv.md).
+    pub(super) problem: PathBuf,
+    /// Judge the offsets of the file instead of finding some. Exit code 1 if they are wrong.
+    #[arg(long, conflicts_with = "output")]
+    pub(super) check: bool,
+    /// Write the problem with its offsets.
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Print the figures as JSON (docs/json.md).
+    #[arg(long)]
+    pub(super) json: bool,
+}

@@ -1,0 +1,26 @@
+//! Plans computation graphs in the least memory.
+//!
+//! ~~~text
+//! model.onnx, graph.json ──load──> Graph ──plan──> Plan ──check──> CheckedPlan
+//! ~~~
+//!
+//! Each step is a function, usable alone; [`load`] is the one that knows files. A graph of another framework is
+//! built with [`GraphBuilder`](lowtide_core::GraphBuilder) and needs no file:
+//!
+//! ~~~
+#![doc = include_str!("../examples/plan_a_graph.rs")]
+//! ~~~
+
+#![forbid(unsafe_code)]
+
+mod load;
+mod summary;
+
+pub use load::{LoadError, LoadOptions, Loaded, load};
+pub use lowtide_core as core;
+pub use lowtide_core::{CheckedPlan, Faults, Graph, Plan, check};
+pub use lowtide_formats as formats;
+pub use lowtide_ops::ResolveConfig;
+pub use lowtide_planner as planner;
+pub use lowtide_planner::{PlanConfig, PlanError, Planned, plan};
+pub use summary::{Standing, standing_at_peak, summary};

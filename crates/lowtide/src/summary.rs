@@ -1,0 +1,83 @@
+//! What people and scripts want to know of a plan, in one plain value.
+
+use crate::Loaded;
+use lowtide_core::{Bytes, Graph, Occupant, Plan, Reuse, Size, Step};
+use lowtide_formats::{ColoursRow, ColouringRow, PlanSummary, TriedRow};
+use lowtide_planner::{PlanConfig, Planned, colours};
+
+/// The figures of a plan; `seconds` is what planning took.
+pub fn summary(model: &str, loaded: &Loaded, planned: &Planned, config: &PlanConfig, seconds: f64) -> PlanSummary {
+    let Loaded { graph, .. } = loaded;
+    let Planned { plan, order, tried } = planned;
+    let tried = tried.iter().map(|tried| TriedRow {
+        rule: tried.rule.to_owned(),
+        peak_bytes: tried.peak.0,
+        arena_bytes: tried.arena.0,
+    });
+    PlanSummary {
+        model: model.to_owned(),
+        ops: loaded.file_ops,
+        runs: plan.schedule.len(),
+        tensors: graph.tensors().len(),
+        weights_bytes: graph.weights_bytes().0,
+        no_reuse_bytes: plan.stats.no_reuse_bytes.0,
+        file_order_bytes: planned.file_order_bytes().0,
+        peak_live_bytes: plan.stats.peak_live_bytes.0,
+        peak_step: plan.stats.peak_step.0,
+        lower_bound_bytes: plan.order_bound.bytes.0,
+        placement_bound_bytes: plan.placement_bound.bytes.0,
+        arena_bytes: plan.stats.arena_bytes.0,
+        pool_tensors: plan.stats.pool_tensors,
+        order_proven: plan.order_proven(),
+        placement_proven: plan.placement_proven(),
+        order_rule: plan.order_rule.clone(),
+        reuse: plan.reuse.name().to_owned(),
+        align_bytes: plan.align.bytes().0,
+        tried: tried.collect(),
+        colours: (plan.reuse == Reuse::Colour).then(|| colours_row(graph, order, config)),
+        unknown_ops: loaded.unknown_ops.clone(),
+        seconds,
+    }
+}
+
+fn colours_row(graph: &Graph, order: &lowtide_core::Order, config: &PlanConfig) -> ColoursRow {
+    let found = colours(graph, order, config);
+    let row = |(colours, bytes): (usize, Bytes)| ColouringRow { colours, bytes: bytes.0 };
+    ColoursRow { optimum: found.optimum, by_start: row(found.by_start), by_end: row(found.by_end) }
+}
+
+/// Something that is held at some step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The tensor's name, or whose scratch it is.
+    pub name: String,
+    /// How many bytes it takes.
+    pub size: Size,
+    /// From when to when it is held.
+    pub first_step: Step,
+    /// The last step at which it is held.
+    pub last_step: Step,
+}
+
+/// What stands in the arena at the peak step, the largest first. Of a tensor that is overwritten in place at
+/// that step and the one that comes over it, both are listed.
+pub fn standing_at_peak(graph: &Graph, plan: &Plan) -> Vec<Standing> {
+    let step = plan.stats.peak_step;
+    let held = plan.residences.iter().filter(|residence| {
+        let is_there = residence.span.start <= step && step < residence.span.end;
+        is_there && plan.buffers[residence.buffer].offset.is_some()
+    });
+    let mut standing: Vec<Standing> = held
+        .map(|residence| Standing {
+            name: match residence.what {
+                Occupant::Tensor(tensor) => graph.tensors()[tensor].name.to_string(),
+                Occupant::Scratch(run) => format!("scratch of {}", graph.op_label(plan.op(run))),
+            },
+            size: residence.size,
+            first_step: residence.span.start,
+            last_step: Step(residence.span.end.0 - 1),
+        })
+        .collect();
+    standing.sort_by_key(|row| (std::cmp::Reverse(row.size.bound()), row.first_step));
+    standing
+}
