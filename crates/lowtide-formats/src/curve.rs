@@ -104,9 +104,9 @@ impl Scale {
         Some(Self::EIGHTHS[above.min(7)])
     }
 
-    /// Which label stands at a line: the top, the half, or zero.
+    /// Which label stands at a line: the top and the half at their upper edges, or zero.
     fn label(&self, line: usize) -> Option<usize> {
-        let lines = [self.lines - 1, self.lines / 2, 0];
+        let lines = [self.lines - 1, (self.lines - 1) / 2, 0];
         lines.iter().position(|&at| at == line)
     }
 }

@@ -183,7 +183,9 @@ fn a_damaged_archive_is_an_error() {
 }
 
 #[test]
-fn the_description_has_the_version() {
-    let text = include_str!("../../../../docs/graph-json.md");
-    assert!(text.contains(&format!("Version: {GRAPH_VERSION}\n")));
+fn the_description_has_the_version_and_a_graph() {
+    let description = include_str!("../../../../docs/graph-json.md");
+    assert!(description.contains(&format!("Version: {GRAPH_VERSION}\n")));
+    let (_, example) = description.split_once("```json\n").unwrap();
+    assert_eq!(read(example.split_once("```").unwrap().0).unwrap().ops().len(), 2);
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::sample;
-use lowtide_core::{Bound, Event, Lists, Plan, PlanStats, Proof};
+use lowtide_core::{Bound, Event, Fingerprint, Lists, Plan, PlanStats, Proof};
 
 fn text(plan: &Plan) -> String {
     let mut out = Vec::new();
@@ -109,7 +109,10 @@ fn what_is_not_json_is_told_with_its_line() {
 }
 
 #[test]
-fn the_description_has_the_version() {
-    let text = include_str!("../../../../docs/plan-file.md");
-    assert!(text.contains(&format!("Version: {PLAN_VERSION}\n")));
+fn the_description_has_the_version_and_shows_this_plan() {
+    let description = include_str!("../../../../docs/plan-file.md");
+    assert!(description.contains(&format!("Version: {PLAN_VERSION}\n")));
+    let fingerprint = Fingerprint::parse("52b2a2aa4c8b5a3e0c1f06f4b4cf6de0").unwrap();
+    let example = text(&Plan { fingerprint, ..sample::plan() });
+    assert!(description.contains(&example), "{example}");
 }
