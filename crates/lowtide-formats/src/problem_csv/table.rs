@@ -66,7 +66,8 @@ impl Table {
         let columns = Columns::of(&header)?;
         let mut rows = Vec::new();
         for row in reader.into_records() {
-            let row = row?;
+            let mut row = row?;
+            skip_empty_lines(&mut row, bytes);
             let is_blank = row.len() == 1 && row[0].is_empty();
             if is_blank {
                 continue;
@@ -79,6 +80,16 @@ impl Table {
         }
         Ok(Self { header, rows, columns })
     }
+}
+
+/// The reader takes empty lines for the beginning of the record after them; people count them.
+fn skip_empty_lines(row: &mut StringRecord, bytes: &[u8]) {
+    let Some(mut position) = row.position().cloned() else { return };
+    let start = usize::try_from(position.byte()).unwrap_or(bytes.len());
+    let ends = bytes.iter().skip(start).take_while(|byte| matches!(byte, b'\n' | b'\r'));
+    let empty = ends.filter(|&&byte| byte == b'\n').count();
+    position.set_line(position.line() + empty as u64);
+    row.set_position(Some(position));
 }
 
 /// The line in which a record starts, from 1.

@@ -120,6 +120,13 @@ fn wrong_headers_are_named() {
     );
 }
 
+#[test]
+fn lines_are_counted_as_people_count_them() {
+    let cells = |line: u64| format!("line {line} has 1 cells, the header has 4");
+    check_error("id,lower,upper,size\n\n\na,0,1,2\n\r\n\nb\n", &cells(7));
+    check_error("id,lower,upper,size\r\n\"a\nb\",0,1,2\r\nb\r\n", &cells(4));
+}
+
 /// One row of a table with all columns.
 fn check_row(row: &str, wanted: &str) {
     check_error(&format!("id,lower,upper,size,alignment,gaps,offset\n{row}\n"), wanted);
