@@ -104,8 +104,15 @@ impl GraphBuilder {
         self.tensors.push(tensor)
     }
 
-    /// Adds an operator; the order of these calls is the file order.
-    pub fn op(&mut self, op: Op) -> OpId {
+    /// Adds an operator; the order of these calls is the file order. Its sharing is kept by kind, so that the
+    /// same permissions make the same graph wherever they come from; within a kind their order is preference.
+    pub fn op(&mut self, mut op: Op) -> OpId {
+        op.sharing.sort_by_key(|sharing| match sharing {
+            Sharing::View { .. } => 0,
+            Sharing::Mutates { .. } => 1,
+            Sharing::MayOverwrite { .. } => 2,
+            Sharing::PartOf { .. } => 3,
+        });
         self.ops.push(op)
     }
 

@@ -4,7 +4,7 @@ use super::args::PackArgs;
 use super::{Answer, out, progress};
 use anyhow::{Context, bail};
 use lowtide::core::check::{PlacementFault, check_placement};
-use lowtide::core::{Bytes, IndexVec, Placement, Problem};
+use lowtide::core::{BufferId, Bytes, Step};
 use lowtide::formats::{self, NamedProblem, PackSummary};
 use lowtide::planner::{PlanConfig, live_bound, live_sums, pack};
 
@@ -26,7 +26,7 @@ struct Figures<'a> {
 
 impl Figures<'_> {
     fn solve(&self, args: &PackArgs) -> anyhow::Result<Answer> {
-        let problem = &self.named.problem;
+        let problem = &self.named.pinned().with_context(|| format!("`{}` is no problem", self.name))?;
         let steps = PlanConfig::default().pack_steps;
         let (packing, seconds) = progress::during(&format!("packing {}", self.name), || {
             pack(problem, self.bound, steps)
@@ -43,33 +43,44 @@ impl Figures<'_> {
             out::write_file(path, write)?;
         }
         let rule = format!("rule {}", packing.rule);
-        self.print(args, packing.placement.size, seconds, Some(&[]), &rule)?;
+        self.print(args, packing.placement.size, seconds, &[], &rule)?;
         Ok(Answer::Yes)
     }
 
     fn judge(&self, args: &PackArgs) -> anyhow::Result<Answer> {
-        let offsets: Vec<Bytes> = match self.named.offsets.iter().copied().collect() {
-            Some(offsets) => offsets,
-            None => bail!("`{}` has no offset for every buffer, wanted a column `offset`", self.name),
-        };
-        let placement = Placement { size: arena(&self.named.problem, &offsets), offsets: IndexVec::from(offsets) };
+        let placement =
+            self.named.placement().with_context(|| format!("`{}` cannot be judged", self.name))?;
         let (faults, seconds) = progress::during(&format!("checking {}", self.name), || {
             check_placement(&self.named.problem, &placement)
         });
         let verdict = if faults.is_empty() { "right" } else { "wrong" };
         let words: Vec<String> = faults.iter().map(|fault| self.words(fault)).collect();
-        self.print(args, placement.size, seconds, Some(&words), verdict)?;
+        self.print(args, placement.size, seconds, &words, verdict)?;
         Ok(if faults.is_empty() { Answer::Yes } else { Answer::No })
     }
 
     fn words(&self, fault: &PlacementFault) -> String {
         match *fault {
             PlacementFault::Overlap { first, second, byte, step } => {
-                let [first, second] = [first, second].map(|id| self.named.id(id));
-                format!("`{first}` and `{second}` both take byte {byte} at time {}", self.named.time(step))
+                let (first, second) = (self.id(first), self.id(second));
+                let time = self.named.times[Step(step).index()];
+                format!("`{first}` and `{second}` both take byte {byte} at time {time}")
+            }
+            PlacementFault::Misaligned { item, offset, align } => {
+                format!("`{}` lies at {offset}, wanted a multiple of {align}", self.id(item))
+            }
+            PlacementFault::Outside { item, end, size } => {
+                format!("`{}` ends at {end}, the arena has {size} bytes", self.id(item))
+            }
+            PlacementFault::OffPin { item, found, wanted } => {
+                format!("`{}` lies at {found}, wanted its fixed offset {wanted}", self.id(item))
             }
             _ => fault.to_string(),
         }
+    }
+
+    fn id(&self, item: BufferId) -> &str {
+        &self.named.ids[item]
     }
 
     fn print(
@@ -77,10 +88,9 @@ impl Figures<'_> {
         args: &PackArgs,
         arena: Bytes,
         seconds: f64,
-        faults: Option<&[String]>,
+        faults: &[String],
         verdict: &str,
     ) -> anyhow::Result<()> {
-        let faults = faults.unwrap_or_default();
         let proven = faults.is_empty() && arena <= self.bound;
         let buffers = self.named.problem.items().len();
         if args.json {
@@ -105,11 +115,4 @@ impl Figures<'_> {
         }
         out::print(&text)
     }
-}
-
-/// The least arena that holds all items at these offsets; offsets out of range are the checker's to name.
-fn arena(problem: &Problem, offsets: &[Bytes]) -> Bytes {
-    let ends = offsets.iter().zip(problem.items());
-    let ends = ends.filter_map(|(&offset, item)| offset.checked_add(item.extent()));
-    ends.max().unwrap_or_default()
 }

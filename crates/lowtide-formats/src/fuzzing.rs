@@ -1,0 +1,52 @@
+//! The bodies of the fuzz targets: any bytes are an error or a value, and a value survives being written.
+
+use crate::{
+    GraphLimits, read_graph, read_plan, read_problem, write_graph, write_placement, write_plan,
+};
+use lowtide_core::{Bytes, Placement};
+
+/// Reads any bytes as a graph.
+///
+/// # Panics
+/// If a graph is not read back as it was.
+pub fn fuzz_graph_json(bytes: &[u8]) {
+    let limits = GraphLimits { text: Bytes(1 << 24) };
+    let Ok(graph) = read_graph(bytes, &limits) else { return };
+    let mut text = Vec::new();
+    write_graph(&graph, &mut text).expect("a vector takes all bytes");
+    let again = read_graph(&text, &GraphLimits::default()).expect("what is written can be read");
+    assert_eq!(graph.tensors(), again.tensors(), "no tensor changes in a file");
+    assert_eq!(graph.fingerprint(), again.fingerprint(), "nothing else changes either");
+}
+
+/// Reads any bytes as a plan.
+///
+/// # Panics
+/// If a plan is not read back as it was.
+pub fn fuzz_plan_file(bytes: &[u8]) {
+    let Ok(plan) = read_plan(bytes) else { return };
+    let mut text = Vec::new();
+    write_plan(&plan, &mut text).expect("a vector takes all bytes");
+    assert_eq!(read_plan(&text).expect("what is written can be read"), plan);
+}
+
+/// Reads any bytes as a placement problem.
+///
+/// # Panics
+/// If a problem with offsets is not read back as it was.
+pub fn fuzz_problem_csv(bytes: &[u8]) {
+    let Ok(named) = read_problem(bytes) else { return };
+    let offsets = named.ids.ids().map(|_| Bytes(64)).collect();
+    let mut text = Vec::new();
+    let placement = Placement { offsets, size: Bytes::ZERO };
+    write_placement(&named, &placement, &mut text).expect("a vector takes all bytes");
+    let again = read_problem(&text).expect("what is written can be read");
+    assert_eq!(
+        (&again.ids, &again.problem, &again.times),
+        (&named.ids, &named.problem, &named.times)
+    );
+    assert!(again.offsets.iter().all(|&offset| offset == Some(Bytes(64))), "offsets are written");
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Reads and writes the files of Lowtide, other than models.
+//!
+//! ~~~text
+//! graph.json[.gz] ──read_graph──> Graph              Plan ──write_plan──> plan.json ──read_plan──> Plan
+//! problem.csv ──read_problem──> NamedProblem         Plan ──write_events──> events.csv
+//!             <──write_placement── Placement         Lifetimes ──write_lifetimes──> lifetimes.csv
+//!                                                    Plan ──live_curve, memory_curve──> text for a terminal
+//! ~~~
+//! What is read may be hostile: it is an error or a value, never a panic, and memory is set aside only for
+//! what is there. What the values mean is for others to judge: a graph by its builder, a plan by the checker.
+
+#![forbid(unsafe_code)]
+
+mod column;
+mod curve;
+mod events_csv;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+mod graph_json;
+mod lifetimes_csv;
+mod live;
+mod plan_file;
+mod problem_csv;
+#[cfg(test)]
+mod sample;
+mod summary;
+mod value;
+
+pub use curve::{CurveStyle, memory_curve};
+pub use events_csv::write_events;
+pub use graph_json::{GRAPH_VERSION, GraphJsonError, GraphLimits, read_graph, write_graph};
+pub use lifetimes_csv::write_lifetimes;
+pub use live::live_curve;
+pub use plan_file::{PLAN_VERSION, PlanFileError, read_plan, write_plan};
+pub use problem_csv::{NamedProblem, ProblemCsvError, read_problem, write_placement};
+pub use summary::{
+    CheckSummary, ColouringRow, ColoursRow, PackSummary, PlanSummary, SUMMARY_VERSION, TriedRow,
+};

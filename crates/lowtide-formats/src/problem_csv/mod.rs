@@ -1,0 +1,104 @@
+//! Bare placement problems in the CSV form of `MiniMalloc`: bytes to [`NamedProblem`], and back with offsets.
+//!
+//! ~~~text
+//! id,lower,upper,size,gaps        item a   during [20,30) nothing is taken, during [40,50) only
+//! a,10,60,64,20-30 40-50@0:16     offset ^ ┌──┐  ┌──┐  ┌──┐   the lowest 16 bytes:
+//! b,20,30,64,                            | │  │  │  └──┘  │   four rectangles, one item
+//!                                        | └──┘  └────────┘
+//!                                        +-10-20-30-40-50-60-> time
+//! ~~~
+//! Times are any 64-bit integers; a problem counts steps, so they are ranked, and the table keeps the
+//! originals. Sizes, offsets and alignments are bytes. `docs/csv.md` describes the columns. Memory is
+//! proportional to the length of the file. Cost: O(n log n).
+
+mod cells;
+mod items;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use table::{read_problem, write_placement};
+
+use lowtide_core::{BufferId, Bytes, IndexVec, Placement, Problem};
+
+/// A problem with what its file says beyond it.
+#[derive(Clone, Debug)]
+pub struct NamedProblem {
+    /// The name of each item.
+    pub ids: IndexVec<BufferId, String>,
+    /// The items in the order of the file, with no pins.
+    pub problem: Problem,
+    /// The offset that the file gives, if it does.
+    pub offsets: IndexVec<BufferId, Option<Bytes>>,
+    /// The time of each step.
+    pub times: Vec<i64>,
+    table: table::Table,
+}
+
+/// Why bytes are not a problem.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum ProblemCsvError {
+    /// Not CSV, or not UTF-8; the message has the line.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+    /// Too long.
+    #[error("the table has {found}, the limit is {limit}")]
+    TooLong { found: Bytes, limit: Bytes },
+    /// A column that must be there is not.
+    #[error("the header has no column `{column}`; wanted at least id, lower, upper and size")]
+    NoColumn { column: &'static str },
+    /// A column with a name that means nothing.
+    #[error(
+        "line {line}: column `{column}` is unknown; wanted id, lower, upper (or end), size, \
+         alignment, gaps, hint or offset"
+    )]
+    UnknownColumn { line: u64, column: String },
+    /// Two columns that mean the same.
+    #[error("line {line}: column `{second}` says the same as column `{first}`")]
+    ColumnTwice { line: u64, first: String, second: String },
+    /// A row with cells missing or too many.
+    #[error("line {line} has {found} cells, the header has {wanted}")]
+    Cells { line: u64, found: usize, wanted: usize },
+    /// A cell that is not what it should be.
+    #[error("line {line}, column `{column}`: found `{found}`, wanted {wanted}")]
+    Cell { line: u64, column: String, found: String, wanted: String },
+    /// A name given to two items.
+    #[error("line {line}: id `{id}` is taken by line {first}")]
+    IdTwice { line: u64, id: String, first: u64 },
+    /// Sizes out of range.
+    #[error("with item `{id}` the sizes and offsets add up to more than {limit}")]
+    TooLarge { id: String, limit: Bytes },
+    /// Offsets were wanted, but one is not there.
+    #[error("item `{id}` has no offset")]
+    NoOffset { id: String },
+}
+
+impl NamedProblem {
+    /// The problem with the offsets of the file as pins.
+    pub fn pinned(&self) -> Result<Problem, ProblemCsvError> {
+        let mut items = self.problem.items().clone();
+        for id in self.problem.items().ids() {
+            items[id].pin = self.offsets[id];
+        }
+        Problem::new(items).map_err(|error| items::name_error(&error, &self.ids))
+    }
+
+    /// The offsets of the file as a placement, to be judged; every item must have one.
+    pub fn placement(&self) -> Result<Placement, ProblemCsvError> {
+        let mut placement = Placement::default();
+        for (id, item) in self.problem.items().iter_enumerated() {
+            let name = || self.ids[id].clone();
+            let offset =
+                self.offsets[id].ok_or_else(|| ProblemCsvError::NoOffset { id: name() })?;
+            let end = offset.checked_add(item.extent());
+            let end = end.filter(|&end| end <= Bytes::MAX_TOTAL);
+            let limit = Bytes::MAX_TOTAL;
+            let end = end.ok_or_else(|| ProblemCsvError::TooLarge { id: name(), limit })?;
+            placement.size = placement.size.max(end);
+            placement.offsets.push(offset);
+        }
+        Ok(placement)
+    }
+}

@@ -1,0 +1,184 @@
+//! The JSON documents that commands print with `--json`; described in `docs/json.md`.
+//!
+//! ~~~text
+//! figures of a plan ──PlanSummary──> { "version": 1, "model": ..., "arena_bytes": ..., ... }
+//! ~~~
+//! Byte counts are integers; fields are only ever added within a version.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Version of all documents here.
+pub const SUMMARY_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    version: u32,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+fn to_json(body: &impl Serialize) -> String {
+    let document = Versioned { version: SUMMARY_VERSION, body };
+    let mut text = serde_json::to_string_pretty(&document).expect("numbers and text are JSON");
+    text.push('\n');
+    text
+}
+
+/// What `lowtide plan --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlanSummary {
+    /// The file.
+    pub model: String,
+    /// Operators that the file lists, constants included.
+    pub ops: usize,
+    /// Steps of the schedule: constants are no steps.
+    pub runs: usize,
+    /// Tensors: inputs, weights, constants, results.
+    pub tensors: usize,
+    /// Bytes of all weights and constants.
+    pub weights_bytes: u64,
+    /// Every tensor in memory of its own; views and weights count nothing.
+    pub no_reuse_bytes: u64,
+    /// The arena of the file order, with the same sharing and packing.
+    pub file_order_bytes: u64,
+    /// The most that is live at one step.
+    pub peak_live_bytes: u64,
+    /// The first step at which that much is live.
+    pub peak_step: u32,
+    /// No order can do with less.
+    pub lower_bound_bytes: u64,
+    /// No placement of this order can do with less.
+    pub placement_bound_bytes: u64,
+    /// The arena of the plan.
+    pub arena_bytes: u64,
+    /// Tensors of unknown size, which live in the pool.
+    pub pool_tensors: usize,
+    /// Whether no other order has a smaller peak.
+    pub order_proven: bool,
+    /// Whether no other placement of this order is smaller.
+    pub placement_proven: bool,
+    /// The rule that found the order.
+    pub order_rule: String,
+    /// How memory is reused: pack, colour or none.
+    pub reuse: String,
+    /// Alignment of buffers.
+    pub align_bytes: u64,
+    /// Every order that was tried.
+    pub tried: Vec<TriedRow>,
+    /// Both colourings, in mode colour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colours: Option<ColoursRow>,
+    /// Operator types without a declaration, and how many operators are of each.
+    pub unknown_ops: BTreeMap<String, usize>,
+    /// Time of planning alone.
+    pub seconds: f64,
+}
+
+/// One order that was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TriedRow {
+    /// The rule.
+    pub rule: String,
+    /// Its peak.
+    pub peak_bytes: u64,
+    /// Its arena.
+    pub arena_bytes: u64,
+}
+
+/// Both colourings of the buffers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ColoursRow {
+    /// The fewest colours that any colouring uses.
+    pub optimum: usize,
+    /// Coloured by the first step.
+    pub by_start: ColouringRow,
+    /// Coloured by the last step.
+    pub by_end: ColouringRow,
+}
+
+/// One colouring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ColouringRow {
+    /// How many colours.
+    pub colours: usize,
+    /// Bytes of all blocks.
+    pub bytes: u64,
+}
+
+impl PlanSummary {
+    /// As JSON, with a line end.
+    pub fn to_json(&self) -> String {
+        to_json(self)
+    }
+}
+
+/// What `lowtide check --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckSummary {
+    /// The model's file.
+    pub model: String,
+    /// The plan's file.
+    pub plan: String,
+    /// Whether the plan is right.
+    pub ok: bool,
+    /// All faults.
+    pub faults: Vec<String>,
+    /// Time of checking alone.
+    pub seconds: f64,
+}
+
+impl CheckSummary {
+    /// As JSON, with a line end.
+    pub fn to_json(&self) -> String {
+        to_json(self)
+    }
+}
+
+/// What `lowtide pack --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PackSummary {
+    /// The file.
+    pub problem: String,
+    /// Buffers in it.
+    pub buffers: usize,
+    /// No placement can do with less.
+    pub lower_bound_bytes: u64,
+    /// The arena found, or the one that the given offsets need.
+    pub arena_bytes: u64,
+    /// Whether no placement is smaller.
+    pub proven: bool,
+    /// With `--check`: all faults of the given offsets.
+    pub faults: Vec<String>,
+    /// Time of packing or checking alone.
+    pub seconds: f64,
+}
+
+impl PackSummary {
+    /// As JSON, with a line end.
+    pub fn to_json(&self) -> String {
+        to_json(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_comes_first_and_every_field_is_described() {
+        let summary = CheckSummary {
+            model: "m".into(),
+            plan: "p".into(),
+            ok: true,
+            faults: Vec::new(),
+            seconds: 0.5,
+        };
+        assert!(summary.to_json().starts_with("{\n  \"version\": 1,\n  \"model\": \"m\","));
+        let docs = include_str!("../../../docs/json.md");
+        assert!(docs.contains(&format!("version {SUMMARY_VERSION}")));
+        for field in ["no_reuse_bytes", "file_order_bytes", "lower_bound_bytes", "placement_proven", "tried"] {
+            assert!(docs.contains(&format!("`{field}`")), "{field}");
+        }
+    }
+}
