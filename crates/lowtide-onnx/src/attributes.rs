@@ -213,7 +213,7 @@ mod tests {
     fn check(attribute: AttributeProto, wanted: Value) {
         let mut proto = graph("x -> y", &[]);
         proto.node.push(with(op("y = F(x)"), attribute));
-        assert_eq!(first_op(load(proto).main_graph()).attribute("a"), Some(&wanted));
+        assert_eq!(first_op(load(proto).main_graph()).attribute("a").cloned(), Some(wanted));
     }
 
     #[test]
