@@ -1,0 +1,255 @@
+//! Attributes: messages in, [`Value`]s out; and the one operator that is nothing but an attribute.
+//!
+//! ~~~text
+//! AttributeProto { name: axis, type: INT, i: 1 }       ──>  Value::Int(1)
+//! Constant { value: TensorProto { INT64, dims: [3] } } ──>  int64 [3], and no operator
+//! ~~~
+//! Bodies are not read here, since what they mean depends on the graphs around them; see `load`.
+
+use crate::graph::Label;
+use crate::proto::{AttributeProto, NodeProto, TensorProto};
+use crate::types::{self, Declared};
+use crate::{Limits, LoadError};
+use lowtide_core::{DType, Value};
+
+/// What an attribute says that it is: its number in the file.
+pub(crate) mod kind {
+    pub(crate) const FLOAT: i32 = 1;
+    pub(crate) const INT: i32 = 2;
+    pub(crate) const TEXT: i32 = 3;
+    pub(crate) const TENSOR: i32 = 4;
+    pub(crate) const BODY: i32 = 5;
+    pub(crate) const FLOATS: i32 = 6;
+    pub(crate) const INTS: i32 = 7;
+    pub(crate) const TEXTS: i32 = 8;
+    pub(crate) const TENSORS: i32 = 9;
+    pub(crate) const BODIES: i32 = 10;
+    pub(crate) const SPARSE: i32 = 11;
+    pub(crate) const SPARSES: i32 = 12;
+    pub(crate) const TYPE: i32 = 13;
+    pub(crate) const TYPES: i32 = 14;
+}
+
+/// The kind of an attribute; files of the first version do not state it, so there it is what is filled.
+pub(crate) fn kind_of(attribute: &AttributeProto) -> i32 {
+    let filled = [
+        (attribute.g.is_some(), kind::BODY),
+        (!attribute.graphs.is_empty(), kind::BODIES),
+        (attribute.t.is_some(), kind::TENSOR),
+        (attribute.sparse_tensor.is_some(), kind::SPARSE),
+        (attribute.s.is_some(), kind::TEXT),
+        (attribute.i.is_some(), kind::INT),
+        (attribute.f.is_some(), kind::FLOAT),
+        (!attribute.ints.is_empty(), kind::INTS),
+        (!attribute.floats.is_empty(), kind::FLOATS),
+        (!attribute.strings.is_empty(), kind::TEXTS),
+    ];
+    match attribute.r#type {
+        0 => filled.iter().find(|row| row.0).map_or(0, |row| row.1),
+        stated => stated,
+    }
+}
+
+/// The value of an attribute that holds no graph.
+pub(crate) fn plain_value(
+    attribute: &AttributeProto,
+    op: Label<'_>,
+    limits: &Limits,
+) -> Result<Value, LoadError> {
+    Ok(match kind_of(attribute) {
+        kind::FLOAT => Value::Float(attribute.f.unwrap_or_default()),
+        kind::INT => Value::Int(attribute.i.unwrap_or_default()),
+        kind::TEXT => Value::Text(attribute.s.as_deref().unwrap_or_default().to_vec()),
+        kind::TENSOR => {
+            let name = format_args!("{} of {op}", attribute.name);
+            let (dtype, dims) = types::exact(tensor_of(attribute, op)?, &name, limits)?;
+            Value::Tensor(dtype, dims)
+        }
+        kind::FLOATS => Value::Floats(attribute.floats.clone()),
+        kind::INTS => Value::Ints(attribute.ints.clone()),
+        kind::TEXTS => Value::Texts(attribute.strings.iter().map(|text| text.to_vec()).collect()),
+        kind::TENSORS => Value::Other("tensors"),
+        kind::SPARSE => Value::Other("sparse tensor"),
+        kind::SPARSES => Value::Other("sparse tensors"),
+        kind::TYPE => Value::Other("type"),
+        kind::TYPES => Value::Other("types"),
+        _ => Value::Other("unknown"),
+    })
+}
+
+fn tensor_of<'p>(
+    attribute: &'p AttributeProto,
+    op: Label<'_>,
+) -> Result<&'p TensorProto, LoadError> {
+    attribute.t.as_ref().ok_or_else(|| empty(attribute, op, "a tensor"))
+}
+
+/// An attribute that lacks what its kind promises.
+pub(crate) fn empty(attribute: &AttributeProto, op: Label<'_>, wanted: &'static str) -> LoadError {
+    LoadError::EmptyAttribute { op: op.to_string(), attribute: attribute.name.clone(), wanted }
+}
+
+/// Whether an operator is the value of a weight.
+pub(crate) fn is_constant(node: &NodeProto) -> bool {
+    node.op_type == "Constant" && matches!(node.domain.as_str(), "" | "ai.onnx")
+}
+
+/// The name that a constant defines.
+pub(crate) fn constant_output(op: Label<'_>) -> Result<&str, LoadError> {
+    let named = || op.node.output.iter().filter(|name| !name.is_empty());
+    match (named().next(), named().count(), op.node.output.len()) {
+        (Some(name), 1, 1) => Ok(name),
+        (_, found, _) => Err(LoadError::BadConstant {
+            op: op.to_string(),
+            found: format!("{found} named outputs"),
+            wanted: "just one output, named",
+        }),
+    }
+}
+
+/// The type of a constant's value.
+pub(crate) fn constant_type(op: Label<'_>, limits: &Limits) -> Result<Declared, LoadError> {
+    let name = constant_output(op)?;
+    let mut types =
+        op.node.attribute.iter().filter_map(|value| value_type(value, name, op, limits));
+    match (types.next(), types.count()) {
+        (Some(Ok((dtype, dims))), 0) => Ok(Declared::exact(dtype, dims)),
+        (Some(Err(error)), _) => Err(error),
+        (first, more) => Err(LoadError::BadConstant {
+            op: op.to_string(),
+            found: format!("{} values", usize::from(first.is_some()) + more),
+            wanted: "one",
+        }),
+    }
+}
+
+type Exact = Result<(DType, Vec<u64>), LoadError>;
+
+fn value_type(value: &AttributeProto, name: &str, op: Label<'_>, limits: &Limits) -> Option<Exact> {
+    let list = |dtype, len: usize| Ok((dtype, vec![len as u64]));
+    Some(match value.name.as_str() {
+        "value" => tensor_of(value, op).and_then(|tensor| types::exact(tensor, &name, limits)),
+        "sparse_value" => match &value.sparse_tensor {
+            Some(sparse) => types::exact_sparse(sparse, &name, limits),
+            None => Err(empty(value, op, "a sparse tensor")),
+        },
+        "value_int" => Ok((DType::I64, Vec::new())),
+        "value_float" => Ok((DType::F32, Vec::new())),
+        "value_string" => Ok((DType::String, Vec::new())),
+        "value_ints" => list(DType::I64, value.ints.len()),
+        "value_floats" => list(DType::F32, value.floats.len()),
+        "value_strings" => list(DType::String, value.strings.len()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::{NodeProto, SparseTensorProto};
+    use crate::testing::{fails, first_op, graph, load, op, tensor, weight, with};
+    use lowtide_core::{Dim, Source};
+
+    fn named(name: &str) -> AttributeProto {
+        AttributeProto { name: name.to_owned(), ..AttributeProto::default() }
+    }
+
+    /// What a constant with this attribute becomes: its type, and how many operators are left.
+    #[track_caller]
+    fn constant(attribute: AttributeProto, dtype: DType, dims: &[u64]) {
+        let mut proto = graph("-> y", &["y = Relu(c)"]);
+        proto.node.insert(0, with(op("c = Constant()"), attribute));
+        let model = load(proto);
+        let (main, found) = (model.main_graph(), tensor(model.main_graph(), "c"));
+        assert_eq!((found.dtype, found.source), (Some(dtype), Source::Constant));
+        assert_eq!(found.shape, Some(dims.iter().copied().map(Dim::Known).collect()));
+        assert_eq!((main.ops.len(), main.file_op_count()), (1, 2));
+    }
+
+    #[test]
+    fn a_constant_is_a_weight_and_no_operator() {
+        constant(
+            AttributeProto { t: Some(weight("", &[2, 3])), ..named("value") },
+            DType::F32,
+            &[2, 3],
+        );
+        constant(AttributeProto { i: Some(7), ..named("value_int") }, DType::I64, &[]);
+        constant(AttributeProto { f: Some(0.5), ..named("value_float") }, DType::F32, &[]);
+        constant(named("value_string"), DType::String, &[]);
+        constant(AttributeProto { ints: vec![1, 2], ..named("value_ints") }, DType::I64, &[2]);
+        constant(AttributeProto { floats: vec![1.0], ..named("value_floats") }, DType::F32, &[1]);
+        constant(named("value_strings"), DType::String, &[0]);
+        let sparse = SparseTensorProto { values: Some(weight("", &[1])), dims: vec![9] };
+        let sparse = AttributeProto { sparse_tensor: Some(sparse), ..named("sparse_value") };
+        constant(sparse, DType::F32, &[9]);
+    }
+
+    fn lone(constant: NodeProto) -> crate::proto::GraphProto {
+        let mut proto = graph("-> c", &[]);
+        proto.node.push(constant);
+        proto
+    }
+
+    #[test]
+    fn a_constant_has_one_value_and_one_output() {
+        let none = lone(op("one: c = Constant()"));
+        fails(none, "operator `one` is a Constant with 0 values, wanted one");
+        let two = with(with(op("one: c = Constant()"), named("value_int")), named("value_float"));
+        fails(lone(two), "operator `one` is a Constant with 2 values, wanted one");
+        let nowhere = with(op("one: = Constant()"), named("value_int"));
+        let message =
+            "operator `one` is a Constant with 0 named outputs, wanted just one output, named";
+        fails(lone(nowhere), message);
+    }
+
+    #[test]
+    fn a_constant_of_another_domain_is_an_operator() {
+        let mut proto = lone(op("c = Constant()"));
+        proto.node[0].domain = "com.example".to_owned();
+        assert_eq!(load(proto).main_graph().ops.len(), 1);
+    }
+
+    #[track_caller]
+    fn check(attribute: AttributeProto, wanted: Value) {
+        let mut proto = graph("x -> y", &[]);
+        proto.node.push(with(op("y = F(x)"), attribute));
+        assert_eq!(first_op(load(proto).main_graph()).attribute("a").cloned(), Some(wanted));
+    }
+
+    #[test]
+    fn the_stated_kind_decides() {
+        let zero = |number| AttributeProto { r#type: number, ..named("a") };
+        check(zero(kind::INT), Value::Int(0));
+        check(zero(kind::FLOAT), Value::Float(0.0));
+        check(zero(kind::TEXT), Value::Text(Vec::new()));
+        check(zero(kind::INTS), Value::Ints(Vec::new()));
+        check(zero(kind::TYPE), Value::Other("type"));
+        check(zero(77), Value::Other("unknown"));
+    }
+
+    #[test]
+    fn without_a_stated_kind_what_is_filled_decides() {
+        check(AttributeProto { i: Some(3), ..named("a") }, Value::Int(3));
+        check(AttributeProto { ints: vec![3, 4], ..named("a") }, Value::Ints(vec![3, 4]));
+        check(AttributeProto { s: Some("s".into()), ..named("a") }, Value::Text(b"s".to_vec()));
+        check(
+            AttributeProto { strings: vec!["s".into()], ..named("a") },
+            Value::Texts(vec![b"s".to_vec()]),
+        );
+        let tensor = AttributeProto { t: Some(weight("", &[5])), ..named("a") };
+        check(tensor, Value::Tensor(DType::F32, vec![5]));
+    }
+
+    #[test]
+    fn a_stated_kind_has_its_value() {
+        for (number, wanted) in [(kind::TENSOR, "a tensor"), (kind::BODY, "a graph")] {
+            let mut proto = graph("x -> y", &[]);
+            let attribute = AttributeProto { r#type: number, ..named("a") };
+            proto.node.push(with(op("one: y = F(x)"), attribute));
+            fails(
+                proto,
+                &format!("attribute `a` of operator `one` holds nothing, wanted {wanted}"),
+            );
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What a fuzzer drives, and the ordinary tests too: any bytes in, an error or a model that keeps its word.
+
+use crate::{Limits, parse};
+use bytes::Bytes;
+use lowtide_core::{Body, Model, ModelGraph, ModelOp, Source, TensorId, Value};
+
+/// Limits under which a single input cannot take long.
+const SMALL: Limits =
+    Limits { max_file_bytes: 1 << 20, max_ops: 4096, max_tensors: 4096, max_rank: 8, max_depth: 4 };
+
+/// Reads any bytes. Must not panic; what comes out keeps the invariants of a [`Model`].
+pub fn fuzz_parse(data: &[u8]) {
+    if let Ok(model) = parse(Bytes::copy_from_slice(data), &SMALL) {
+        assert_valid(&model);
+    }
+}
+
+/// Panics unless the model keeps the invariants that its type promises.
+pub fn assert_valid(model: &Model) {
+    let mut owners = vec![0; model.graphs.len()];
+    for graph in &model.graphs {
+        assert_tensors(graph);
+        for (op, body) in bodies(graph) {
+            owners[body.graph.raw() as usize] += 1;
+            assert_eq!(body.captured.len(), model.graphs[body.graph].captured.len());
+            assert!(body.captured.iter().all(|&position| position < op.captured.len()));
+        }
+    }
+    for (index, count) in owners.into_iter().enumerate() {
+        let is_main = model.main.raw() as usize == index;
+        assert_eq!(count, usize::from(!is_main), "a body belongs to one operator");
+    }
+}
+
+fn assert_tensors(graph: &ModelGraph) {
+    let exists = |id: TensorId| graph.tensors.get(id).is_some();
+    let mut writers = vec![0; graph.tensors.len()];
+    for op in &graph.ops {
+        assert!(op.inputs.iter().flatten().chain(&op.captured).all(|&input| exists(input)));
+        for output in op.outputs.iter().flatten() {
+            writers[output.raw() as usize] += 1;
+        }
+    }
+    for (tensor, count) in graph.tensors.iter().zip(writers) {
+        assert_eq!(count, usize::from(tensor.source == Source::Computed), "one writer each");
+    }
+    assert!(graph.inputs.iter().chain(&graph.outputs).all(|&tensor| exists(tensor)));
+    let captured = |&id: &TensorId| graph.tensors[id].source == Source::Captured;
+    assert!(graph.captured.iter().all(captured));
+}
+
+fn bodies(graph: &ModelGraph) -> impl Iterator<Item = (&ModelOp, &Body)> {
+    graph.ops.iter().flat_map(|op| {
+        op.attributes.iter().flat_map(|a| of_value(&a.value)).map(move |body| (op, body))
+    })
+}
+
+fn of_value(value: &Value) -> &[Body] {
+    match value {
+        Value::Body(body) => std::slice::from_ref(body),
+        Value::Bodies(bodies) => bodies,
+        _ => &[],
+    }
+}

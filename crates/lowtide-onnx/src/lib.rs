@@ -1,0 +1,170 @@
+//! Reads ONNX: bytes in, [`Model`] out. No byte of the file is trusted.
+//!
+//! ~~~text
+//! bytes ──decode──> messages ──name by name──> Model { graphs, opsets, metadata }
+//!           │                      │
+//!           └ truncated, too long  └ undefined, written twice, negative, too many: an error that says where
+//! ~~~
+//! | what a file holds | what it becomes |
+//! |---|---|
+//! | graph input | an input; a weight if it is an initializer too, or listed in the metadata `weight_inputs` |
+//! | initializer, also a sparse one | a weight |
+//! | `Constant` | a weight; the operator is gone |
+//! | body of an `If`, `Loop`, `Scan` | a graph of the model; outer values that it reads are its captured tensors |
+//! | `value_info` and the like | declared type and shape; what is no tensor has neither |
+//!
+//! Values are not read yet. A bad file gives an error: no panic, no recursion beyond [`Limits::max_depth`],
+//! no memory asked for by a number in the file. Cycles are found later, when a model becomes a graph.
+//! Cost: linear in the file.
+
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+mod graph;
+mod limits;
+mod load;
+mod proto;
+#[cfg(test)]
+mod testing;
+mod types;
+mod weight_inputs;
+
+pub use error::LoadError;
+pub use limits::Limits;
+
+use bytes::Bytes;
+use lowtide_core::Model;
+use prost::Message;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Reads the model of a file.
+pub fn read(path: &Path, limits: &Limits) -> Result<Model, LoadError> {
+    let failed = |source| LoadError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    // One byte past the limit is enough to know that there are too many, whatever the length says.
+    file.take(limits.max_file_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    parse(Bytes::from(bytes), limits)
+}
+
+/// Reads the model of a file's bytes.
+pub fn parse(bytes: Bytes, limits: &Limits) -> Result<Model, LoadError> {
+    if bytes.len() as u64 > limits.max_file_bytes {
+        return Err(LoadError::FileTooLong { limit: limits.max_file_bytes });
+    }
+    let malformed = |error: prost::DecodeError| LoadError::Malformed { reason: error.to_string() };
+    let proto = proto::ModelProto::decode(bytes).map_err(malformed)?;
+    load::model(&proto, limits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{body, file, graph, op, shaped, weight, with};
+
+    fn message(bytes: &[u8]) -> String {
+        parse(Bytes::copy_from_slice(bytes), &Limits::default()).unwrap_err().to_string()
+    }
+
+    /// A file with everything in it that is read.
+    fn rich_file() -> Vec<u8> {
+        let mut proto = graph("x, c -> z", &["y = Add(x, w)"]);
+        proto.input[0] = shaped("x", "batch 3");
+        proto.initializer = vec![weight("w", &[3])];
+        let branch = graph("-> v", &["v = Relu(y)"]);
+        proto.node.push(with(op("z = If(c)"), body("then_branch", branch)));
+        file(proto).encode_to_vec()
+    }
+
+    #[test]
+    fn a_file_without_graph_is_no_model() {
+        assert_eq!(message(&[]), "not an ONNX file: it holds no graph");
+        assert_eq!(message(&[8, 8]), "not an ONNX file: it holds no graph");
+    }
+
+    #[test]
+    fn a_file_cut_short_is_an_error_or_a_smaller_model() {
+        let whole = rich_file();
+        (0..=whole.len()).for_each(|end| fuzzing::fuzz_parse(&whole[..end]));
+        assert!(message(&whole[..whole.len() - 1]).starts_with("not an ONNX file"));
+    }
+
+    #[test]
+    fn a_flipped_byte_never_panics() {
+        let whole = rich_file();
+        for at in 0..whole.len() {
+            for flip in [0x01, 0x07, 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= flip;
+                fuzzing::fuzz_parse(&bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn a_huge_claimed_length_asks_for_no_memory() {
+        // Field 7, a message of 64 GiB; field 14 in it would be next.
+        assert!(
+            message(&[0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02]).starts_with("not an ONNX file")
+        );
+        // A tensor's `raw_data` that claims 2^63 bytes.
+        let inner = [0x4a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01];
+        let mut bytes = vec![0x3a, 13, 0x2a, 11];
+        bytes.extend(inner);
+        assert!(message(&bytes).starts_with("not an ONNX file"));
+    }
+
+    #[test]
+    fn bodies_nested_without_end_are_refused() {
+        // Each round wraps the graph as a body: graph { node { attribute { g } } }.
+        let mut bytes = Vec::new();
+        while bytes.len() < 100_000 {
+            for tag in [0x32, 0x2a, 0x0a] {
+                bytes = wrap(tag, &bytes);
+            }
+        }
+        assert!(message(&wrap(0x3a, &bytes)).contains("recursion limit"));
+    }
+
+    fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![tag];
+        prost::encoding::encode_varint(content.len() as u64, &mut bytes);
+        bytes.extend(content);
+        bytes
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = read(Path::new("no/such.onnx"), &Limits::default()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read `no/such.onnx`");
+    }
+
+    #[test]
+    fn random_bytes_never_panic() {
+        arbtest::arbtest(|u| {
+            fuzzing::fuzz_parse(u.arbitrary::<&[u8]>()?);
+            Ok(())
+        })
+        .budget_ms(500);
+    }
+
+    #[test]
+    fn a_damaged_file_never_panics() {
+        let whole = rich_file();
+        arbtest::arbtest(|u| {
+            let mut bytes = whole.clone();
+            for _ in 0..u.int_in_range(1..=8)? {
+                let at = u.choose_index(bytes.len())?;
+                bytes[at] = u.arbitrary()?;
+            }
+            fuzzing::fuzz_parse(&bytes);
+            Ok(())
+        })
+        .budget_ms(1000);
+    }
+}

@@ -1,0 +1,35 @@
+//! [`Limits`]: how much of a file is read before it is refused.
+//!
+//! ~~~text
+//! bytes ──max_file_bytes──> messages ──max_ops, max_tensors, max_depth, max_rank──> Model
+//! ~~~
+//! Memory follows the length of the file, never a number in it: a message of two bytes becomes a struct of
+//! a few hundred, so a hostile file costs at most some hundred times its length.
+
+/// What a file may hold. The defaults let every model pass that we know of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Length of the file in bytes; 2 GiB, as much as its format can hold.
+    pub max_file_bytes: u64,
+    /// Operators of all graphs together, constants included.
+    pub max_ops: u32,
+    /// Tensors of all graphs together.
+    pub max_tensors: u32,
+    /// Dimensions of one tensor.
+    pub max_rank: usize,
+    /// How deep bodies of control-flow operators may lie in each other; the format's decoder stops by
+    /// itself at about 32.
+    pub max_depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_file_bytes: 1 << 31,
+            max_ops: 1 << 22,
+            max_tensors: 1 << 24,
+            max_rank: 64,
+            max_depth: 32,
+        }
+    }
+}

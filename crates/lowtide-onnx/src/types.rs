@@ -1,0 +1,223 @@
+//! Element types and shapes: the numbers of the file in, [`DType`] and [`Dim`] out.
+//!
+//! ~~~text
+//! ValueInfoProto { elem_type: 1, dim: [batch, -1, 64] }  ──>  float32 [batch, ?, 64]
+//! TensorProto { data_type: 7, dims: [3] }                ──>  int64 [3]
+//! ~~~
+//! What a declaration leaves open stays open. A tensor with values leaves nothing open, so there every
+//! fault is an error, down to bytes that do not fill its shape.
+
+use crate::proto::{DimensionProto, SparseTensorProto, TensorProto, ValueInfoProto};
+use crate::{Limits, LoadError};
+use lowtide_core::{DType, Dim};
+use std::fmt::Display;
+
+/// Element types by their number in the file, from 1.
+const TYPES: [DType; 26] = [
+    DType::F32,
+    DType::U8,
+    DType::I8,
+    DType::U16,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::String,
+    DType::Bool,
+    DType::F16,
+    DType::F64,
+    DType::U32,
+    DType::U64,
+    DType::C64,
+    DType::C128,
+    DType::BF16,
+    DType::F8E4M3,
+    DType::F8E4M3Fnuz,
+    DType::F8E5M2,
+    DType::F8E5M2Fnuz,
+    DType::U4,
+    DType::I4,
+    DType::F4E2M1,
+    DType::F8E8M0,
+    DType::U2,
+    DType::I2,
+];
+
+/// The number of "not in this file", in `data_location`.
+const EXTERNAL: i32 = 1;
+
+/// What is known of a tensor before anything runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Declared {
+    pub(crate) dtype: Option<DType>,
+    pub(crate) shape: Option<Vec<Dim>>,
+}
+
+impl Declared {
+    /// The type of a tensor whose values are there.
+    pub(crate) fn exact(dtype: DType, dims: Vec<u64>) -> Self {
+        Self { dtype: Some(dtype), shape: Some(dims.into_iter().map(Dim::Known).collect()) }
+    }
+}
+
+fn dtype(number: i32) -> Option<DType> {
+    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+    TYPES.get(index).copied()
+}
+
+/// What a declaration says; nothing at all for what is no tensor.
+pub(crate) fn declared(info: &ValueInfoProto, limits: &Limits) -> Result<Declared, LoadError> {
+    let Some(tensor) = info.r#type.as_ref().and_then(|t| t.tensor_type.as_ref()) else {
+        return Ok(Declared::default());
+    };
+    let Some(shape) = &tensor.shape else {
+        return Ok(Declared { dtype: dtype(tensor.elem_type), shape: None });
+    };
+    check_rank(&info.name, shape.dim.len(), limits)?;
+    let dims = shape.dim.iter().enumerate().map(|(index, dim)| declared_dim(info, index, dim));
+    Ok(Declared { dtype: dtype(tensor.elem_type), shape: Some(dims.collect::<Result<_, _>>()?) })
+}
+
+fn declared_dim(
+    info: &ValueInfoProto,
+    index: usize,
+    dim: &DimensionProto,
+) -> Result<Dim, LoadError> {
+    match (dim.dim_value, dim.dim_param.as_deref()) {
+        // Exporters write -1 for a dimension that they do not know.
+        (Some(-1), _) | (None, Some("") | None) => Ok(Dim::Unknown),
+        (Some(value), _) => known_dim(&info.name, index, value).map(Dim::Known),
+        (None, Some(name)) => Ok(Dim::Named(name.into())),
+    }
+}
+
+/// The type of a tensor whose values are in the file or beside it.
+pub(crate) fn exact(
+    tensor: &TensorProto,
+    name: &dyn Display,
+    limits: &Limits,
+) -> Result<(DType, Vec<u64>), LoadError> {
+    let (dtype, dims) = (exact_dtype(tensor, name)?, known_dims(name, &tensor.dims, limits)?);
+    let elements = element_count(name, &dims)?;
+    check_data(tensor, name, dtype, elements)?;
+    Ok((dtype, dims))
+}
+
+/// The type of the dense tensor that a sparse one stands for.
+pub(crate) fn exact_sparse(
+    sparse: &SparseTensorProto,
+    name: &dyn Display,
+    limits: &Limits,
+) -> Result<(DType, Vec<u64>), LoadError> {
+    let no_values = TensorProto::default();
+    let dtype = exact_dtype(sparse.values.as_ref().unwrap_or(&no_values), name)?;
+    let dims = known_dims(name, &sparse.dims, limits)?;
+    element_count(name, &dims)?;
+    Ok((dtype, dims))
+}
+
+fn exact_dtype(tensor: &TensorProto, name: &dyn Display) -> Result<DType, LoadError> {
+    let found = tensor.data_type;
+    dtype(found).ok_or_else(|| LoadError::UnknownType { tensor: name.to_string(), found })
+}
+
+fn known_dims(name: &dyn Display, dims: &[i64], limits: &Limits) -> Result<Vec<u64>, LoadError> {
+    check_rank(name, dims.len(), limits)?;
+    dims.iter().enumerate().map(|(index, &dim)| known_dim(name, index, dim)).collect()
+}
+
+fn known_dim(name: &dyn Display, index: usize, found: i64) -> Result<u64, LoadError> {
+    u64::try_from(found).map_err(|_| LoadError::NegativeDim {
+        tensor: name.to_string(),
+        index,
+        found,
+    })
+}
+
+fn check_rank(name: &dyn Display, rank: usize, limits: &Limits) -> Result<(), LoadError> {
+    if rank <= limits.max_rank {
+        return Ok(());
+    }
+    Err(LoadError::RankTooHigh { tensor: name.to_string(), rank, limit: limits.max_rank })
+}
+
+fn element_count(name: &dyn Display, dims: &[u64]) -> Result<u64, LoadError> {
+    if dims.contains(&0) {
+        return Ok(0);
+    }
+    let count = dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim));
+    count
+        .ok_or_else(|| LoadError::TooManyElements { tensor: name.to_string(), dims: dims.to_vec() })
+}
+
+fn check_data(
+    tensor: &TensorProto,
+    name: &dyn Display,
+    dtype: DType,
+    elements: u64,
+) -> Result<(), LoadError> {
+    let Some(data) = tensor.raw_data.as_ref().filter(|_| tensor.data_location != EXTERNAL) else {
+        return Ok(());
+    };
+    let wanted = dtype.bytes(elements).map_or(u64::MAX, |bytes| bytes.0);
+    if data.len() as u64 == wanted {
+        return Ok(());
+    }
+    Err(LoadError::WrongData { tensor: name.to_string(), found: data.len() as u64, wanted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn tensor(data_type: i32, dims: &[i64]) -> TensorProto {
+        TensorProto { data_type, dims: dims.to_vec(), ..TensorProto::default() }
+    }
+
+    fn read(tensor: &TensorProto) -> Result<(DType, Vec<u64>), String> {
+        exact(tensor, &"w", &Limits::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_format() {
+        let numbers = [1, 7, 8, 9, 10, 11, 16, 21, 22, 23, 24].map(|n| dtype(n).unwrap().name());
+        let names =
+            "float32 int64 string bool float16 float64 bfloat16 uint4 int4 float4e2m1 float8e8m0";
+        assert_eq!(numbers.join(" "), names);
+    }
+
+    #[test]
+    fn a_tensor_with_values_has_a_known_type_and_shape() {
+        assert_eq!(read(&tensor(1, &[2, 3])), Ok((DType::F32, vec![2, 3])));
+        let message = "tensor `w` has element type 99, wanted a number from 1 to 26";
+        assert_eq!(read(&tensor(99, &[])).unwrap_err(), message);
+        assert!(read(&tensor(0, &[])).is_err() && read(&tensor(-1, &[])).is_err());
+        let message = "dimension 1 of tensor `w` is -1, wanted 0 or more";
+        assert_eq!(read(&tensor(1, &[2, -1])).unwrap_err(), message);
+    }
+
+    #[test]
+    fn elements_that_cannot_be_counted_are_an_error() {
+        let message = "tensor `w` of shape [4294967296, 4294967296] has more than 2^64 elements";
+        assert_eq!(read(&tensor(1, &[1 << 32, 1 << 32])).unwrap_err(), message);
+        assert!(read(&tensor(1, &[1 << 32, 1 << 32, 0])).is_ok());
+    }
+
+    #[test]
+    fn rank_is_limited() {
+        let message = "tensor `w` has 65 dimensions, the limit is 64";
+        assert_eq!(read(&tensor(1, &[1; 65])).unwrap_err(), message);
+    }
+
+    #[test]
+    fn bytes_fill_the_shape_unless_they_lie_elsewhere() {
+        let with = |bytes: usize, data_location| TensorProto {
+            raw_data: Some(Bytes::from(vec![0; bytes])),
+            data_location,
+            ..tensor(1, &[3])
+        };
+        assert!(read(&with(12, 0)).is_ok() && read(&with(0, EXTERNAL)).is_ok());
+        let message = "tensor `w` comes with 11 bytes, its shape wants 12";
+        assert_eq!(read(&with(11, 0)).unwrap_err(), message);
+    }
+}

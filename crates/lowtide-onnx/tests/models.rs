@@ -1,0 +1,71 @@
+//! Real architectures, whole and damaged.
+
+use lowtide_onnx::fuzzing::{assert_valid, fuzz_parse};
+use lowtide_onnx::{Limits, read};
+use std::path::{Path, PathBuf};
+
+/// Operators and tensors of each model, as the reference implementation of the format counts them.
+const COUNTS: [(&str, usize, usize); 18] = [
+    ("bert_base_s128", 524, 726),
+    ("chain_small", 15, 30),
+    ("crnn_ocr_folded", 22, 51),
+    ("darts_v2_cell_hpd", 90, 152),
+    ("densenet121", 372, 802),
+    ("diamond_tiny", 7, 16),
+    ("dscnn_kws", 21, 42),
+    ("googlenet", 139, 256),
+    ("mlp_mnist", 6, 13),
+    ("mobilenet_v2", 170, 277),
+    ("mobilenet_v2_dynamic", 170, 277),
+    ("randwire_ws_c78", 679, 974),
+    ("resnet50", 122, 231),
+    ("shufflenet_v2_x1_0", 374, 489),
+    ("squeezenet1_1", 65, 118),
+    ("swiftnet_like", 241, 422),
+    ("unet_small_128", 38, 75),
+    ("whisper_tiny_encoder", 322, 390),
+];
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/onnx/{name}.onnx"))
+}
+
+#[test]
+fn operators_and_tensors_are_those_of_the_file() {
+    for (name, ops, tensors) in COUNTS {
+        let model = read(&path(name), &Limits::default()).unwrap();
+        assert_valid(&model);
+        let main = model.main_graph();
+        assert_eq!((main.file_op_count(), main.tensors.len()), (ops, tensors), "{name}");
+    }
+}
+
+#[test]
+fn the_table_lists_every_model() {
+    let files = std::fs::read_dir(path("").parent().unwrap()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> =
+        names.filter_map(|n| Some(n.strip_suffix(".onnx")?.to_owned())).collect();
+    names.sort();
+    assert_eq!(names, COUNTS.map(|row| row.0));
+}
+
+#[test]
+fn a_model_cut_short_never_panics() {
+    for (name, ..) in COUNTS {
+        let bytes = std::fs::read(path(name)).unwrap();
+        (0..bytes.len()).step_by(bytes.len() / 37 + 1).for_each(|end| fuzz_parse(&bytes[..end]));
+    }
+}
+
+#[test]
+fn a_model_with_a_flipped_byte_never_panics() {
+    for (name, ..) in COUNTS {
+        let mut bytes = std::fs::read(path(name)).unwrap();
+        for at in (0..bytes.len()).step_by(bytes.len() / 41 + 1) {
+            bytes[at] ^= 0xa5;
+            fuzz_parse(&bytes);
+            bytes[at] ^= 0xa5;
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What operators mean: a model in, a [`Graph`](lowtide_core::Graph) with sizes and sharing out.
+//!
+//! ~~~text
+//! Model: x [batch, 64] ─ Relu ─ y      ──resolve──>   x 2 KiB ─ Relu ─ y 2 KiB, y may lie on x
+//!                                      batch = 8
+//! ~~~
+//! Each operator type has one row in one of the tables by family. A type without a row is planned too: it
+//! shares nothing, and is counted among the unknown ones.
+
+#![forbid(unsafe_code)]
+
+mod declaration;
+mod error;
+mod resolve;
+mod sharing;
+mod sizes;
+mod tables;
+#[cfg(test)]
+mod testing;
+
+pub use error::ResolveError;
+pub use resolve::{ResolveConfig, Resolved, resolve};

@@ -1,0 +1,240 @@
+//! [`resolve`]: one graph of a model in, a [`Graph`] out: sizes for shapes, sharing for operator types.
+//!
+//! ~~~text
+//! ModelGraph ── sizes ──> tensors ── sharing ──> operators ── GraphBuilder ──> Graph
+//!               bindings             tables
+//! ~~~
+//! Ids stay: operator and tensor i of the graph are those of the model. What a body captures is an input of
+//! its graph. Cost: linear in the graph.
+
+use crate::sharing::{self, Shares};
+use crate::{ResolveError, declaration, sizes};
+use lowtide_core::{
+    Dim, Graph, GraphBuilder, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, Op,
+    Sharing, Size, Source, Tensor, TensorId, TensorKind,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a user says of the dimensions that a model leaves open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResolveConfig {
+    /// Names of dimensions and their values.
+    pub dims: BTreeMap<String, u64>,
+    /// Names of dimensions and the most that they can be.
+    pub max_dims: BTreeMap<String, u64>,
+}
+
+/// A graph, and what was found on the way to it.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The graph; its ids are those of the model's graph.
+    pub graph: Graph,
+    /// Tensors of unknown size, inputs and weights included.
+    pub unknown_tensors: Vec<TensorId>,
+    /// Operator types without declaration (`domain::type` outside the standard domain), and how many
+    /// operators are of each. They share nothing.
+    pub unknown_ops: BTreeMap<String, usize>,
+    /// Views that the file declares with another size than their base; they are copies here.
+    pub contradictions: Vec<String>,
+    /// All names of dimensions that the model has.
+    pub dim_names: BTreeSet<String>,
+    /// Names in the configuration that the model does not have.
+    pub unused_dims: Vec<String>,
+}
+
+/// Resolves one graph of a model.
+///
+/// # Panics
+/// If the model has no such graph, or its tensors and operators name ids that it does not have.
+pub fn resolve(
+    model: &Model,
+    graph: GraphId,
+    config: &ResolveConfig,
+) -> Result<Resolved, ResolveError> {
+    check_bound_once(config)?;
+    let source = &model.graphs[graph];
+    let tensors = tensors(source, config)?;
+    let Shares { of_op, contradictions } = sharing::shares(source, &tensors);
+    let is_unknown = |id: &TensorId| tensors[*id].size == Size::Unknown;
+    let unknown_tensors = tensors.ids().filter(is_unknown).collect();
+    let mut builder = GraphBuilder::new(source.name.as_str());
+    for tensor in &tensors {
+        builder.tensor(tensor.clone());
+    }
+    for (op, shares) in source.ops.iter().zip(&of_op) {
+        builder.op(resolved_op(op, shares));
+    }
+    let dim_names = dim_names(model);
+    Ok(Resolved {
+        graph: builder.finish()?,
+        unknown_tensors,
+        unknown_ops: unknown_ops(source),
+        contradictions,
+        unused_dims: unused_dims(config, &dim_names),
+        dim_names,
+    })
+}
+
+fn check_bound_once(config: &ResolveConfig) -> Result<(), ResolveError> {
+    for (name, &value) in &config.dims {
+        if let Some(&most) = config.max_dims.get(name) {
+            return Err(ResolveError::BoundTwice { name: name.clone(), value, most });
+        }
+    }
+    Ok(())
+}
+
+fn tensors(
+    source: &ModelGraph,
+    config: &ResolveConfig,
+) -> Result<IndexVec<TensorId, Tensor>, ResolveError> {
+    let mut tensors: IndexVec<TensorId, Tensor> =
+        source.tensors.iter().map(|row| tensor(row, config)).collect::<Result<_, _>>()?;
+    source.outputs.iter().for_each(|&output| tensors[output].is_output = true);
+    Ok(tensors)
+}
+
+fn tensor(row: &ModelTensor, config: &ResolveConfig) -> Result<Tensor, ResolveError> {
+    let shape = row.shape.as_deref().map(|shape| sizes::bind(shape, config));
+    let size = sizes::size(row, shape.as_deref(), config)?;
+    let kind = match row.source {
+        Source::Input | Source::Captured => TensorKind::Input,
+        Source::Initializer | Source::Constant | Source::WeightInput => TensorKind::Weight,
+        Source::Computed => TensorKind::Computed,
+    };
+    Ok(Tensor { dtype: row.dtype, shape, ..Tensor::new(row.name.as_str(), size, kind) })
+}
+
+fn resolved_op(op: &ModelOp, shares: &[Sharing]) -> Op {
+    let inputs: Vec<TensorId> = op.inputs.iter().flatten().chain(&op.captured).copied().collect();
+    let outputs: Vec<TensorId> = op.outputs.iter().flatten().copied().collect();
+    let plain = Op::new(op.name.as_str(), type_name(op), inputs, outputs);
+    shares.iter().fold(plain, |op, &sharing| op.sharing(sharing))
+}
+
+/// The type with its domain, unless that is the standard one.
+fn type_name(op: &ModelOp) -> String {
+    if op.domain.is_empty() { op.kind.clone() } else { format!("{}::{}", op.domain, op.kind) }
+}
+
+fn unknown_ops(source: &ModelGraph) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for op in source.ops.iter().filter(|op| declaration::find(&op.domain, &op.kind).is_none()) {
+        *counts.entry(type_name(op)).or_insert(0) += 1;
+    }
+    counts
+}
+
+fn dim_names(model: &Model) -> BTreeSet<String> {
+    let tensors = model.graphs.iter().flat_map(|graph| &graph.tensors);
+    let dims = tensors.flat_map(|tensor| tensor.shape.as_deref().unwrap_or_default());
+    let name = |dim: &Dim| match dim {
+        Dim::Named(name) => Some(name.to_string()),
+        Dim::Known(_) | Dim::Unknown => None,
+    };
+    dims.filter_map(name).collect()
+}
+
+fn unused_dims(config: &ResolveConfig, names: &BTreeSet<String>) -> Vec<String> {
+    let given = config.dims.keys().chain(config.max_dims.keys());
+    given.filter(|&name| !names.contains(name)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{bounds, dims, model, resolve_with};
+    use lowtide_core::{Bytes, OpId};
+
+    const CHAIN: [&str; 4] =
+        ["input x batch 3", "weight w 3", "y batch 3 = Add(x, w)", "z ? = Mystery(y)"];
+
+    #[test]
+    fn ids_stay_and_kinds_follow_sources() {
+        let resolved = resolve_with(&CHAIN, "z", &ResolveConfig::default()).unwrap();
+        let tensors = resolved.graph.tensors();
+        let names: Vec<&str> = tensors.iter().map(|tensor| &*tensor.name).collect();
+        assert_eq!(names, ["x", "w", "y", "z"]);
+        let kinds: Vec<_> = tensors.iter().map(|tensor| tensor.kind).collect();
+        let computed = TensorKind::Computed;
+        assert_eq!(kinds, [TensorKind::Input, TensorKind::Weight, computed, computed]);
+        let outputs: Vec<_> = tensors.iter().map(|tensor| tensor.is_output).collect();
+        assert_eq!(outputs, [false, false, false, true]);
+    }
+
+    #[test]
+    fn bindings_decide_what_is_unknown() {
+        let unknown = |config| {
+            let resolved = resolve_with(&CHAIN, "z", &config).unwrap();
+            resolved.unknown_tensors.iter().map(|id| id.raw()).collect::<Vec<_>>()
+        };
+        assert_eq!(unknown(ResolveConfig::default()), [0, 2, 3]);
+        assert_eq!(unknown(dims("batch", 2)), [3]);
+        assert_eq!(unknown(bounds("batch", 2)), [3]);
+    }
+
+    #[test]
+    fn bound_names_become_numbers_in_the_shape() {
+        let shape = |config| {
+            let resolved = resolve_with(&CHAIN, "z", &config).unwrap();
+            resolved.graph.tensors()[TensorId::new(0)].shape.clone().unwrap()
+        };
+        assert_eq!(shape(dims("batch", 2))[0], Dim::Known(2));
+        assert_eq!(shape(bounds("batch", 2))[0], Dim::Named("batch".into()));
+    }
+
+    #[test]
+    fn unknown_types_and_names_are_reported() {
+        let resolved = resolve_with(&CHAIN, "z", &dims("bacth", 2)).unwrap();
+        assert_eq!(resolved.unknown_ops, BTreeMap::from([("Mystery".to_owned(), 1)]));
+        assert_eq!(resolved.unused_dims, ["bacth"]);
+        assert_eq!(resolved.dim_names, BTreeSet::from(["batch".to_owned()]));
+    }
+
+    #[test]
+    fn a_type_of_another_domain_carries_it() {
+        let mut model = model(&["input x 3", "y 3 = Relu(x)"], "y");
+        model.graphs[GraphId::new(0)].ops[OpId::new(0)].domain = "com.example".to_owned();
+        let resolved = resolve(&model, GraphId::new(0), &ResolveConfig::default()).unwrap();
+        assert_eq!(&*resolved.graph.ops()[OpId::new(0)].kind, "com.example::Relu");
+        assert_eq!(resolved.unknown_ops["com.example::Relu"], 1);
+    }
+
+    #[test]
+    fn captured_values_are_inputs() {
+        let mut model = model(&["input x 3", "input c 3", "y 3 = If(x)"], "y");
+        let graph = &mut model.graphs[GraphId::new(0)];
+        graph.tensors[TensorId::new(1)].source = Source::Captured;
+        graph.ops[OpId::new(0)].captured = vec![TensorId::new(1)];
+        let resolved = resolve(&model, GraphId::new(0), &ResolveConfig::default()).unwrap();
+        assert_eq!(resolved.graph.ops()[OpId::new(0)].inputs.len(), 2);
+        assert_eq!(resolved.graph.tensors()[TensorId::new(1)].kind, TensorKind::Input);
+    }
+
+    #[track_caller]
+    fn fails(lines: &[&str], config: &ResolveConfig, message: &str) {
+        let error = resolve_with(lines, "y", config).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
+    fn a_dimension_is_bound_once() {
+        let config = ResolveConfig { max_dims: bounds("batch", 4).max_dims, ..dims("batch", 2) };
+        let message = "dimension `batch` is bound to 2 and again to at most 4, wanted one of them";
+        fails(&["input x 3", "y 3 = Relu(x)"], &config, message);
+    }
+
+    #[test]
+    fn errors_of_the_graph_come_through() {
+        let message = "operators wait for each other in a cycle: `Relu (op0)` -> `Relu (op1)` -> `Relu (op0)`";
+        fails(&["x 3 = Relu(y)", "y 3 = Relu(x)"], &ResolveConfig::default(), message);
+    }
+
+    #[test]
+    fn a_binding_that_makes_a_tensor_too_large_is_an_error() {
+        let message =
+            "tensor `x`, float32 [18446744073709551615, 3], takes more than 4.00 EiB, the limit";
+        fails(&["input x batch 3", "y 3 = Relu(x)"], &dims("batch", u64::MAX), message);
+        assert_eq!(Bytes::MAX_TOTAL.to_string(), "4.00 EiB");
+    }
+}

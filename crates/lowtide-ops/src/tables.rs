@@ -1,0 +1,82 @@
+//! The tables of operator types, by family: a name in, a row out.
+//!
+//! ~~~text
+//! ""             elementwise | layout | normalisation | compute | reduction | control
+//! com.microsoft  contrib
+//! ~~~
+//! Each table is sorted by name, and no name stands in two tables of one domain (a test looks).
+
+mod compute;
+mod contrib;
+mod control;
+mod elementwise;
+mod layout;
+mod normalisation;
+mod reduction;
+
+use crate::declaration::Declaration;
+
+/// Rows sorted by name.
+pub(crate) type Table = &'static [Declaration];
+
+static STANDARD: [Table; 6] = [
+    elementwise::TABLE,
+    layout::TABLE,
+    normalisation::TABLE,
+    compute::TABLE,
+    reduction::TABLE,
+    control::TABLE,
+];
+static CONTRIB: [Table; 1] = [contrib::TABLE];
+
+/// The tables of a domain; none for one that is not known.
+pub(crate) fn of_domain(domain: &str) -> &'static [Table] {
+    match domain {
+        "" => &STANDARD,
+        "com.microsoft" => &CONTRIB,
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::declaration::find;
+    use std::collections::BTreeSet;
+
+    /// Types that models in the wild use, most frequent first.
+    const USED: &str = "Add Conv Concat Relu Mul Reshape Transpose Slice Gemm Div Gather Unsqueeze \
+        GlobalAveragePool Shape Softmax Flatten MatMul Cast MaxPool Sigmoid ConstantOfShape \
+        LayerNormalization Sub Expand ReduceMean Equal Squeeze Erf Where Resize Pow Sqrt \
+        BatchNormalization Split HardSigmoid Clip Pad AveragePool Identity Tanh If HardSwish \
+        DynamicQuantizeLinear MatMulInteger Max ReduceSum Exp ReduceMax LessOrEqual Neg Range \
+        ConvTranspose Log Cos Sin Min DequantizeLinear LSTM Ceil GreaterOrEqual ArgMax GatherND NonZero \
+        TopK Greater LeakyRelu ReduceMin ScatterND PRelu Tile And Less Mod Floor ScatterElements \
+        Reciprocal ReduceProd Trilu GridSample InstanceNormalization ConvInteger IsNaN Not RoiAlign \
+        NonMaxSuppression Abs GlobalMaxPool GatherElements";
+
+    #[test]
+    fn every_type_in_use_is_declared() {
+        let used: Vec<_> = USED.split_whitespace().collect();
+        assert_eq!(used.len(), 88);
+        let missing: Vec<_> = used.iter().filter(|kind| find("", kind).is_none()).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        assert!(find("com.microsoft", "DynamicQuantizeLSTM").is_some());
+    }
+
+    #[test]
+    fn an_unknown_domain_declares_nothing() {
+        assert!(find("com.example", "Relu").is_none() && find("com.microsoft", "Relu").is_none());
+    }
+
+    #[test]
+    fn rows_are_sorted_and_no_name_stands_twice() {
+        for domain in ["", "com.microsoft"] {
+            let mut seen = BTreeSet::new();
+            for table in of_domain(domain) {
+                assert!(table.is_sorted_by_key(|row| row.kind));
+                assert!(table.iter().all(|row| seen.insert(row.kind)));
+            }
+        }
+    }
+}
