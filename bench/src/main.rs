@@ -1,21 +1,31 @@
-//! temp
-use std::time::Instant;
-use lowtide_core::testing::large_graph;
-use lowtide_planner::*;
-fn main() {
-    for n in [2000usize, 10_000, 100_000, 1_000_000] {
-        let t = Instant::now();
-        let g = large_graph(n, 1);
-        let build = t.elapsed().as_secs_f64();
-        for (name, order) in [("score", OrderRule::Score), ("best", OrderRule::Best)] {
-        let t = Instant::now();
-        let p = plan(&g, &PlanConfig { order, ..PlanConfig::default() }).unwrap();
-        let planned = t.elapsed().as_secs_f64();
-        let s = p.plan.stats;
-        let t = Instant::now();
-        let ok = lowtide_core::check(&g, p.plan).is_ok();
-        let checked = t.elapsed().as_secs_f64();
-        println!("{name} {n} build {build:.3} plan {planned:.4} ({:.2} us/op) check {checked:.3} {ok} peak {} arena {} {:?}", planned*1e6/n as f64, s.peak_live_bytes, s.arena_bytes, p.tried);
+//! Figures of Lowtide, measured.
+//!
+//! ~~~text
+//! corpus DIR...   plans and checks every model below: the table, and how the savings are distributed
+//! scale [OPS...]  time and memory of planning and checking large seeded graphs
+//! ~~~
+//! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong or worse than the file's order.
+
+mod corpus;
+mod scale;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask bench corpus DIR... | scale [OPS...]";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.split_first() {
+        Some((command, dirs)) if command == "corpus" && !dirs.is_empty() => corpus::run(dirs),
+        Some((command, ops)) if command == "scale" => scale::run(ops),
+        _ => Err(anyhow::anyhow!(USAGE)),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
         }
     }
 }

@@ -177,7 +177,9 @@ mod tests {
         assert!(summary.to_json().starts_with("{\n  \"version\": 1,\n  \"model\": \"m\","));
         let docs = include_str!("../../../docs/json.md");
         assert!(docs.contains(&format!("version {SUMMARY_VERSION}")));
-        for field in ["no_reuse_bytes", "file_order_bytes", "lower_bound_bytes", "placement_proven", "tried"] {
+        for field in
+            ["no_reuse_bytes", "file_order_bytes", "lower_bound_bytes", "placement_proven", "tried"]
+        {
             assert!(docs.contains(&format!("`{field}`")), "{field}");
         }
     }

@@ -94,8 +94,8 @@ pub enum LoadError {
 
 /// Reads a model or graph. Memory follows the length of the file.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
-    let is_json = is_json(path)
-        .map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
+    let is_json =
+        is_json(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
     if is_json { load_json(path, options) } else { load_onnx(path, options) }
 }
 
@@ -103,10 +103,10 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
 fn is_json(path: &Path) -> io::Result<bool> {
     let mut first = [0; 1];
     let read = File::open(path)?.read(&mut first)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Ok(match name.as_ref() {
-        name if name.ends_with(".onnx") => false,
-        name if name.ends_with(".json") || name.ends_with(".gz") => true,
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    Ok(match ending.as_deref() {
+        Some("onnx") => false,
+        Some("json" | "gz") => true,
         _ => read == 1 && matches!(first[0], b'{' | 0x1f),
     })
 }
@@ -117,8 +117,8 @@ fn load_json(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
         let known = "numbers only, as graph files do".to_owned();
         return Err(LoadError::UnusedDims { unused: format!("`{name}`"), known });
     }
-    let bytes = std::fs::read(path)
-        .map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
+    let bytes =
+        std::fs::read(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
     let graph = lowtide_formats::read_graph(&bytes, &options.graph)
         .map_err(|source| LoadError::GraphJson { path: path.to_owned(), source })?;
     Ok(Loaded {
@@ -138,10 +138,8 @@ fn load_onnx(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
         .map_err(|source| LoadError::Resolve { path: path.to_owned(), source })?;
     if !resolved.unused_dims.is_empty() {
         let unused = quoted(&resolved.unused_dims);
-        let known = match resolved.dim_names.as_slice() {
-            [] => "numbers only".to_owned(),
-            names => quoted(names),
-        };
+        let has_none = resolved.dim_names.is_empty();
+        let known = if has_none { "numbers only".to_owned() } else { quoted(&resolved.dim_names) };
         return Err(LoadError::UnusedDims { unused, known });
     }
     Ok(Loaded {
@@ -154,14 +152,16 @@ fn load_onnx(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
     })
 }
 
-fn quoted(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+fn quoted<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
 }
 
 fn unknown_tensors(graph: &Graph) -> Vec<TensorId> {
     let is_unknown = |&id: &TensorId| {
-        graph.is_storage(id) && graph.writer(id).is_some() && graph.tensors()[id].size.bound().is_none()
+        graph.is_storage(id)
+            && graph.writer(id).is_some()
+            && graph.tensors()[id].size.bound().is_none()
     };
     graph.tensors().ids().filter(is_unknown).collect()
 }

@@ -2,11 +2,17 @@
 
 use crate::Loaded;
 use lowtide_core::{Bytes, Graph, Occupant, Plan, Reuse, Size, Step};
-use lowtide_formats::{ColoursRow, ColouringRow, PlanSummary, TriedRow};
+use lowtide_formats::{ColouringRow, ColoursRow, PlanSummary, TriedRow};
 use lowtide_planner::{PlanConfig, Planned, colours};
 
 /// The figures of a plan; `seconds` is what planning took.
-pub fn summary(model: &str, loaded: &Loaded, planned: &Planned, config: &PlanConfig, seconds: f64) -> PlanSummary {
+pub fn summary(
+    model: &str,
+    loaded: &Loaded,
+    planned: &Planned,
+    config: &PlanConfig,
+    seconds: f64,
+) -> PlanSummary {
     let Loaded { graph, .. } = loaded;
     let Planned { plan, order, tried } = planned;
     let tried = tried.iter().map(|tried| TriedRow {

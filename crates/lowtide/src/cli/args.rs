@@ -127,7 +127,10 @@ impl PlanArgs {
                 OrderArg::Score => OrderRule::Score,
                 OrderArg::Best => OrderRule::Best,
             },
-            score: ScoreWeights { alpha: self.alpha.unwrap_or(alpha), beta: self.beta.unwrap_or(beta) },
+            score: ScoreWeights {
+                alpha: self.alpha.unwrap_or(alpha),
+                beta: self.beta.unwrap_or(beta),
+            },
             reuse: match self.mode {
                 ModeArg::Pack => Reuse::Pack,
                 ModeArg::Colour => Reuse::Colour,

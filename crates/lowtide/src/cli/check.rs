@@ -25,7 +25,8 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
     let text = if args.json {
         let faults = faults.map_or_else(Vec::new, |faults| faults.0);
         let faults = faults.iter().map(ToString::to_string).collect();
-        CheckSummary { model, plan: plan_name, ok: answer == Answer::Yes, faults, seconds }.to_json()
+        CheckSummary { model, plan: plan_name, ok: answer == Answer::Yes, faults, seconds }
+            .to_json()
     } else {
         match faults {
             None => format!("{plan_name}: right; arena {arena}\n"),

@@ -26,7 +26,8 @@ struct Figures<'a> {
 
 impl Figures<'_> {
     fn solve(&self, args: &PackArgs) -> anyhow::Result<Answer> {
-        let problem = &self.named.pinned().with_context(|| format!("`{}` is no problem", self.name))?;
+        let problem =
+            &self.named.pinned().with_context(|| format!("`{}` is no problem", self.name))?;
         let steps = PlanConfig::default().pack_steps;
         let (packing, seconds) = progress::during(&format!("packing {}", self.name), || {
             pack(problem, self.bound, steps)
@@ -42,8 +43,8 @@ impl Figures<'_> {
             };
             out::write_file(path, write)?;
         }
-        let rule = format!("rule {}", packing.rule);
-        self.print(args, packing.placement.size, seconds, &[], &rule)?;
+        let rule = format!("placed by {}", packing.rule);
+        print(args, &self.summary(packing.placement.size, Vec::new(), seconds), &rule)?;
         Ok(Answer::Yes)
     }
 
@@ -54,8 +55,8 @@ impl Figures<'_> {
             check_placement(&self.named.problem, &placement)
         });
         let verdict = if faults.is_empty() { "right" } else { "wrong" };
-        let words: Vec<String> = faults.iter().map(|fault| self.words(fault)).collect();
-        self.print(args, placement.size, seconds, &words, verdict)?;
+        let words = faults.iter().map(|fault| self.words(fault)).collect();
+        print(args, &self.summary(placement.size, words, seconds), verdict)?;
         Ok(if faults.is_empty() { Answer::Yes } else { Answer::No })
     }
 
@@ -83,36 +84,31 @@ impl Figures<'_> {
         &self.named.ids[item]
     }
 
-    fn print(
-        &self,
-        args: &PackArgs,
-        arena: Bytes,
-        seconds: f64,
-        faults: &[String],
-        verdict: &str,
-    ) -> anyhow::Result<()> {
-        let proven = faults.is_empty() && arena <= self.bound;
-        let buffers = self.named.problem.items().len();
-        if args.json {
-            let summary = PackSummary {
-                problem: self.name.to_owned(),
-                buffers,
-                lower_bound_bytes: self.bound.0,
-                arena_bytes: arena.0,
-                proven,
-                faults: faults.to_vec(),
-                seconds,
-            };
-            return out::print(&summary.to_json());
+    fn summary(&self, arena: Bytes, faults: Vec<String>, seconds: f64) -> PackSummary {
+        PackSummary {
+            problem: self.name.to_owned(),
+            buffers: self.named.problem.items().len(),
+            lower_bound_bytes: self.bound.0,
+            arena_bytes: arena.0,
+            proven: faults.is_empty() && arena <= self.bound,
+            faults,
+            seconds,
         }
-        let optimal = if proven { "optimal" } else { "not proven optimal" };
-        let mut text = format!(
-            "{}: {buffers} buffers, {verdict}\n  arena        {} ({})\n  lower bound  {} ({}), {optimal}\n",
-            self.name, arena, arena.0, self.bound, self.bound.0
-        );
-        for fault in faults {
-            text += &format!("  fault: {fault}\n");
-        }
-        out::print(&text)
     }
+}
+
+fn print(args: &PackArgs, summary: &PackSummary, verdict: &str) -> anyhow::Result<()> {
+    if args.json {
+        return out::print(&summary.to_json());
+    }
+    let PackSummary { problem, buffers, arena_bytes, lower_bound_bytes, .. } = summary;
+    let (arena, bound) = (Bytes(*arena_bytes), Bytes(*lower_bound_bytes));
+    let optimal = if summary.proven { "optimal, proven" } else { "not proven optimal" };
+    let mut lines = vec![
+        format!("{problem}: {buffers} buffers, {verdict}"),
+        format!("  arena        {arena} ({arena_bytes} B), {optimal}"),
+        format!("  lower bound  {bound} ({lower_bound_bytes} B)"),
+    ];
+    lines.extend(summary.faults.iter().map(|fault| format!("  fault: {fault}")));
+    out::print(&(lines.join("\n") + "\n"))
 }

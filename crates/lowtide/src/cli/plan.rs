@@ -37,7 +37,9 @@ fn write_files(args: &PlanArgs, loaded: &Loaded, planned: &Planned) -> anyhow::R
     }
     if let Some(path) = &args.lifetimes {
         let lives = lifetimes(graph, &planned.order);
-        out::write_file(path, |file| formats::write_lifetimes(graph, &planned.order, &lives, file))?;
+        out::write_file(path, |file| {
+            formats::write_lifetimes(graph, &planned.order, &lives, file)
+        })?;
     }
     debug_assert!(planned.plan.stats.peak_step <= Step::from_index(planned.plan.schedule.len()));
     Ok(())

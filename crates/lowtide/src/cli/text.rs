@@ -34,7 +34,13 @@ fn head(text: &mut String, figures: &PlanSummary) {
     let PlanSummary { model, ops, tensors, seconds, .. } = figures;
     let weights = Bytes(figures.weights_bytes);
     line!(text, "{model}: {ops} operators, {tensors} tensors, {weights} of weights");
-    line!(text, "planned in {:.1} ms: order by rule {}, mode {}", seconds * 1e3, figures.order_rule, figures.reuse);
+    line!(
+        text,
+        "planned in {:.1} ms: order by rule {}, mode {}",
+        seconds * 1e3,
+        figures.order_rule,
+        figures.reuse
+    );
     line!(text, "");
 }
 
@@ -87,9 +93,15 @@ fn colours(text: &mut String, figures: &PlanSummary) {
 /// What is not known about the model.
 fn open(text: &mut String, loaded: &Loaded, figures: &PlanSummary) {
     if !loaded.unknown_tensors.is_empty() {
-        let names = loaded.unknown_tensors.iter().map(|&id| loaded.graph.tensors()[id].name.to_string());
+        let names =
+            loaded.unknown_tensors.iter().map(|&id| loaded.graph.tensors()[id].name.to_string());
         line!(text, "");
-        line!(text, "{} tensors of unknown size go to the pool: {}", figures.pool_tensors, some(names));
+        line!(
+            text,
+            "{} tensors of unknown size go to the pool: {}",
+            figures.pool_tensors,
+            some(names)
+        );
     }
     if !figures.unknown_ops.is_empty() {
         let types = figures.unknown_ops.iter().map(|(kind, count)| format!("{kind} ({count})"));
@@ -121,7 +133,13 @@ fn peak(text: &mut String, loaded: &Loaded, planned: &Planned) {
     let standing = standing_at_peak(&loaded.graph, plan);
     for row in standing.iter().take(SHOWN) {
         let size = row.size.to_string();
-        line!(text, "  {size:>12}  `{}`, held from step {} to {}", row.name, row.first_step, row.last_step);
+        line!(
+            text,
+            "  {size:>12}  `{}`, held from step {} to {}",
+            row.name,
+            row.first_step,
+            row.last_step
+        );
     }
     if standing.len() > SHOWN {
         line!(text, "  and {} more", standing.len() - SHOWN);
