@@ -62,28 +62,23 @@ pub fn plan(graph: &Graph, config: &PlanConfig) -> Result<Planned, PlanError> {
     }
     let file = Candidate::new(graph, "file", graph.file_order(), config);
     let mut tried = vec![file.tried()];
-    let best = if config.order == OrderRule::File || is_best(graph, &file, config) {
-        file
-    } else {
+    let mut best = file;
+    if config.order == OrderRule::Score
+        || (config.order == OrderRule::Best && !best.is_least(graph, config))
+    {
         let order = score_order(graph, config.score, config.inputs);
         let score = Candidate::new(graph, "score", order, config);
         tried.push(score.tried());
-        let is_better =
-            config.order == OrderRule::Score || score.placement.size < file.placement.size;
-        if is_better { score } else { file }
-    };
+        if config.order == OrderRule::Score || score.placement.size < best.placement.size {
+            best = score;
+        }
+    }
     Ok(Planned { plan: best.plan(graph, config), order: best.order, tried })
 }
 
 /// Plans a graph in an order of the caller's. Cost: near-linear.
 pub fn plan_in_order(graph: &Graph, order: Order, config: &PlanConfig) -> Plan {
     Candidate::new(graph, "given", order, config).plan(graph, config)
-}
-
-/// Whether no other order can beat this one, and none was asked for.
-fn is_best(graph: &Graph, candidate: &Candidate, config: &PlanConfig) -> bool {
-    let bound = bounds::order_bound(graph, config.inputs, config.align);
-    config.order == OrderRule::Best && candidate.placement.size <= bound.bytes
 }
 
 /// One order with its sharing and placement.
@@ -104,6 +99,11 @@ impl Candidate {
         let bound = bounds::live_bound(&bounds::live_sums(&problem));
         let placement = place(&problem, bound.bytes, config);
         Self { rule, order, layout, buffers, placement, bound }
+    }
+
+    /// Whether no order can have a smaller arena.
+    fn is_least(&self, graph: &Graph, config: &PlanConfig) -> bool {
+        self.placement.size <= bounds::order_bound(graph, config.inputs, config.align).bytes
     }
 
     fn tried(&self) -> Tried {

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use arbitrary::Unstructured;
-use lowtide_core::testing::{Limits, describe, graph};
-use lowtide_core::{Align, Graph, InputMemory, Reuse, check};
-use lowtide_planner::{ColourBy, OrderRule, PlanConfig, Planned, plan};
+use lowtide_core::testing::{Limits, describe, graph, reordered};
+use lowtide_core::{Align, Graph, InputMemory, OpId, Order, Reuse, check};
+use lowtide_planner::{ColourBy, OrderRule, PlanConfig, Planned, plan, plan_in_order, score_order};
 
 /// Runs `property` on random graphs of up to `max_ops` operators.
 fn on_graphs(
@@ -88,6 +88,24 @@ fn equal_input_gives_equal_plans() {
     on_graphs(24, |graph, u| {
         let config = any_config(u)?;
         assert_eq!(planned(graph, &config), planned(graph, &config));
+        Ok(())
+    });
+}
+
+#[test]
+fn another_order_of_the_file_changes_no_bound_and_no_peak_of_an_order() {
+    on_graphs(24, |graph, u| {
+        let config = any_config(u)?;
+        let order = score_order(graph, config.score, config.inputs);
+        let ops: Vec<OpId> = order.schedule().iter().copied().collect();
+        let (other, ids) = reordered(graph, &ops);
+        let mapped = graph.file_order().schedule().iter().map(|&op| ids[op]).collect();
+        let here = plan_in_order(graph, graph.file_order(), &config);
+        let there = plan_in_order(&other, Order::new(&other, mapped).unwrap(), &config);
+        assert_eq!(here.order_bound.bytes, there.order_bound.bytes);
+        assert_eq!(here.stats.no_reuse_bytes, there.stats.no_reuse_bytes);
+        assert_eq!(here.stats.peak_live_bytes, there.stats.peak_live_bytes, "{}", describe(graph));
+        assert_eq!(here.stats.peak_step, there.stats.peak_step);
         Ok(())
     });
 }

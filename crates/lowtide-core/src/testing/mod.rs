@@ -10,7 +10,7 @@ mod large;
 
 pub use large::large_graph;
 
-use crate::{Bytes, Graph, GraphBuilder, Op, Sharing, Size, TensorId};
+use crate::{Bytes, Graph, GraphBuilder, Id, IndexVec, Op, OpId, Sharing, Size, TensorId};
 use arbitrary::{Error, Result, Unstructured};
 use std::fmt::Write;
 
@@ -77,6 +77,45 @@ pub fn describe(graph: &Graph) -> String {
             writeln!(text, "{id}: {:?} -> {:?} {:?}{scratch}", op.inputs, op.outputs, op.sharing);
     }
     text
+}
+
+/// The same graph from a file that lists its tensors backward and its operators in `order`; also the new id
+/// of each operator.
+///
+/// # Panics
+/// If `order` is not an order of the graph.
+pub fn reordered(graph: &Graph, order: &[OpId]) -> (Graph, IndexVec<OpId, OpId>) {
+    let last = graph.tensors().len().saturating_sub(1);
+    let new = |id: TensorId| TensorId::from_index(last - id.index());
+    let mut builder = GraphBuilder::new(graph.name());
+    for tensor in graph.tensors().as_slice().iter().rev() {
+        builder.tensor(tensor.clone());
+    }
+    let mut ids = IndexVec::filled(order.len(), OpId::new(0));
+    for &id in order {
+        let mut op = graph.ops()[id].clone();
+        for tensor in op.inputs.iter_mut().chain(&mut op.outputs) {
+            *tensor = new(*tensor);
+        }
+        for sharing in &mut op.sharing {
+            *sharing = match *sharing {
+                Sharing::View { output, of, offset } => {
+                    Sharing::View { output: new(output), of: new(of), offset }
+                }
+                Sharing::Mutates { output, of } => {
+                    Sharing::Mutates { output: new(output), of: new(of) }
+                }
+                Sharing::MayOverwrite { output, of } => {
+                    Sharing::MayOverwrite { output: new(output), of: new(of) }
+                }
+                Sharing::PartOf { input, output, offset } => {
+                    Sharing::PartOf { input: new(input), output: new(output), offset }
+                }
+            };
+        }
+        ids[id] = builder.op(op);
+    }
+    (builder.finish().expect("an order of the graph is a graph"), ids)
 }
 
 /// A tensor that operators may still read.

@@ -1,0 +1,284 @@
+//! The binary as people run it: exit codes, what goes to stdout and stderr, files that are written and read back.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn testdata(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(folder)
+}
+
+fn model(name: &str) -> String {
+    testdata("onnx").join(name).display().to_string()
+}
+
+/// All models and graphs of the tree.
+fn models() -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in ["onnx", "graphs"] {
+        for entry in fs::read_dir(testdata(folder)).unwrap() {
+            let path = entry.unwrap().path().display().to_string();
+            found.extend((!path.ends_with(".md")).then_some(path));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn lowtide(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lowtide")).args(args).output().unwrap()
+}
+
+/// Standard output of a run that ends with `code`.
+#[track_caller]
+fn run(code: i32, args: &[&str]) -> String {
+    let output = lowtide(args);
+    let (out, err) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(code), "{args:?}\n{out}\n{err}");
+    out
+}
+
+/// The message of a run that could not be done.
+#[track_caller]
+fn refused(args: &[&str]) -> String {
+    let output = lowtide(args);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}\n{err}");
+    assert!(output.stdout.is_empty() && err.starts_with("error: "), "{err}");
+    assert!(!err.contains("panicked"), "{err}");
+    err
+}
+
+/// The number of a field in a JSON document of ours.
+#[track_caller]
+fn number(json: &str, field: &str) -> u64 {
+    let rest =
+        json.split(&format!("\"{field}\": ")).nth(1).unwrap_or_else(|| panic!("{field}: {json}"));
+    rest.split([',', '\n']).next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn every_model_plans_and_its_plan_passes_check_in_every_mode() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("plan.json").display().to_string();
+    let models = models();
+    assert!(models.len() > 15, "{models:?}");
+    for model in &models {
+        for mode in ["pack", "colour", "safe"] {
+            let json = run(0, &["plan", model, "--json", "--mode", mode, "-o", &plan]);
+            assert!(number(&json, "lower_bound_bytes") <= number(&json, "peak_live_bytes"));
+            assert!(number(&json, "peak_live_bytes") <= number(&json, "arena_bytes"));
+            assert!(number(&json, "arena_bytes") <= number(&json, "file_order_bytes"));
+            assert!(run(0, &["check", model, &plan]).contains("right"));
+        }
+    }
+}
+
+#[test]
+fn json_has_the_promised_fields() {
+    let json = run(0, &["plan", &model("mobilenet_v2.onnx"), "--json"]);
+    for field in [
+        "version",
+        "model",
+        "ops",
+        "tensors",
+        "weights_bytes",
+        "no_reuse_bytes",
+        "file_order_bytes",
+        "peak_live_bytes",
+        "lower_bound_bytes",
+        "arena_bytes",
+        "pool_tensors",
+        "order_proven",
+        "placement_proven",
+        "order_rule",
+        "seconds",
+    ] {
+        assert!(json.contains(&format!("\"{field}\": ")), "{field}: {json}");
+    }
+    // The figures that the file's own shapes give: 170 operators, 70 of them constants.
+    assert_eq!((number(&json, "ops"), number(&json, "runs")), (170, 100));
+    assert_eq!(number(&json, "arena_bytes"), 6_021_120);
+}
+
+#[test]
+fn the_summary_names_the_four_figures_and_what_stands_at_the_peak() {
+    let text = run(0, &["plan", &model("unet_small_128.onnx")]);
+    for part in [
+        "every tensor kept",
+        "file order, reuse",
+        "planned",
+        "lower bound",
+        "peak",
+        "held from step",
+        "┤",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn colours_are_counted_against_the_optimum() {
+    let text =
+        run(0, &["plan", &model("densenet121.onnx"), "--mode", "colour", "--colour-by", "end"]);
+    assert!(text.contains("colours, at least 26:"), "{text}");
+    assert!(text.contains("by first step") && text.contains("by last step"), "{text}");
+}
+
+#[test]
+fn dimensions_are_bound_by_name() {
+    let dynamic = model("mobilenet_v2_dynamic.onnx");
+    let open = run(0, &["plan", &dynamic, "--json"]);
+    let bound = run(0, &["plan", &dynamic, "--json", "--dim", "batch=1"]);
+    let most = run(0, &["plan", &dynamic, "--json", "--max-dim", "batch=1"]);
+    assert!(number(&open, "pool_tensors") > 0);
+    assert_eq!((number(&bound, "pool_tensors"), number(&most, "pool_tensors")), (0, 0));
+    let fixed = run(0, &["plan", &model("mobilenet_v2.onnx"), "--json"]);
+    assert_eq!(number(&bound, "arena_bytes"), number(&fixed, "arena_bytes"));
+    let message = refused(&["plan", &dynamic, "--dim", "bacth=1"]);
+    assert!(message.contains("`bacth`") && message.contains("`batch`"), "{message}");
+    refused(&["plan", &dynamic, "--dim", "batch"]);
+    refused(&["plan", &dynamic, "--dim", "batch=1", "--dim", "batch=2"]);
+    refused(&["plan", &dynamic, "--dim", "batch=18446744073709551615"]);
+}
+
+#[test]
+fn tables_are_written_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (events, lifetimes) = (path("events.csv"), path("lifetimes.csv"));
+    run(0, &["plan", &model("chain_small.onnx"), "--events", &events, "--lifetimes", &lifetimes]);
+    let events = fs::read_to_string(events).unwrap();
+    let head =
+        "event_id,event_type,tensor_name,buffer_index,op_id,step,offset,bytes,space,worker\n";
+    assert!(events.starts_with(head), "{events}");
+    assert!(["ALLOC", "EXEC", "FREE"].iter().all(|kind| events.contains(kind)), "{events}");
+    assert!(fs::read_to_string(lifetimes).unwrap().lines().count() > 15);
+    let message = refused(&["plan", &model("chain_small.onnx"), "-o", &path("no/such/folder")]);
+    assert!(message.contains("no/such/folder"), "{message}");
+}
+
+#[test]
+fn a_plan_that_is_wrong_is_an_answer_and_one_that_is_none_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("plan.json").display().to_string();
+    let chain = model("chain_small.onnx");
+    run(0, &["plan", &chain, "-o", &path]);
+    let good = fs::read_to_string(&path).unwrap();
+    assert!(
+        run(1, &["check", &model("diamond_tiny.onnx"), &path]).contains("the plan is for graph")
+    );
+    fs::write(&path, good.replace("\"arena_bytes\":", "\"arena_bytes\":1")).unwrap();
+    let json = run(1, &["check", &chain, &path, "--json"]);
+    assert!(json.contains("\"ok\": false") && json.contains("statistic arena_bytes"), "{json}");
+    fs::write(&path, &good[..good.len() / 2]).unwrap();
+    assert!(refused(&["check", &chain, &path]).contains("is not a plan"));
+    refused(&["check", &chain, "no-such-plan.json"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    };
+    assert!(refused(&["plan", "no-such-model.onnx"]).contains("no-such-model.onnx"));
+    assert!(refused(&["plan", &file("empty.onnx", b"")]).contains("empty.onnx"));
+    refused(&["plan", &file("noise.onnx", &[0x9c; 300])]);
+    refused(&["plan", &file("noise.json", b"{]")]);
+    refused(&["plan", &file("noise.json.gz", &[0x1f, 0x8b, 8, 0, 1, 2, 3])]);
+    refused(&["plan", &dir.path().display().to_string()]);
+    let twice = br#"{"format":"lowtide-graph","version":1,"name":"g",
+        "tensors":[{"id":0,"name":"x","bytes":4,"kind":"input"},{"id":1,"name":"y","bytes":4,"kind":"activation"}],
+        "ops":[{"id":0,"name":"a","type":"A","inputs":[0],"outputs":[1]},
+               {"id":1,"name":"b","type":"B","inputs":[0],"outputs":[1]}]}"#;
+    let message = refused(&["plan", &file("twice.json", twice)]);
+    assert!(["`y`", "`a`", "`b`", "again"].iter().all(|part| message.contains(part)), "{message}");
+}
+
+#[test]
+fn every_prefix_of_a_model_is_an_error_or_a_model() {
+    let bytes = fs::read(model("diamond_tiny.onnx")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cut.onnx").display().to_string();
+    for length in (0..bytes.len()).step_by(97) {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let output = lowtide(&["plan", &path]);
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{length}: {output:?}");
+    }
+}
+
+#[test]
+fn weights_of_the_score_rule_are_judged() {
+    let chain = model("chain_small.onnx");
+    assert!(refused(&["plan", &chain, "--alpha", "-1"]).contains("alpha"));
+    assert!(refused(&["plan", &chain, "--beta", "nan"]).contains("beta"));
+    run(0, &["plan", &chain, "--order", "score", "--preset", "training", "--beta", "0.9"]);
+    refused(&["plan", &chain, "--align", "3"]);
+}
+
+#[test]
+fn problems_are_packed_and_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    let solved = dir.path().join("solved.csv").display().to_string();
+    for entry in fs::read_dir(testdata("problems")).unwrap() {
+        let path = entry.unwrap().path().display().to_string();
+        if !path.ends_with(".csv") {
+            continue;
+        }
+        let json = run(0, &["pack", &path, "--json", "-o", &solved]);
+        assert!(number(&json, "lower_bound_bytes") <= number(&json, "arena_bytes"));
+        assert_eq!(
+            number(&run(0, &["pack", &solved, "--check", "--json"]), "arena_bytes"),
+            number(&json, "arena_bytes")
+        );
+        assert!(refused(&["pack", &path, "--check"]).contains("offset"));
+    }
+    fs::write(&solved, "id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,4,3\n").unwrap();
+    let text = run(1, &["pack", &solved, "--check"]);
+    assert!(text.contains("`a` and `b` both take byte 3 at time 1"), "{text}");
+    assert!(refused(&["pack", &solved]).contains("fixes offsets"));
+    fs::write(&solved, "id,lower,upper,size\na,0,2,-4\n").unwrap();
+    let message = refused(&["pack", &solved]);
+    assert!(message.contains("line 2") && message.contains("-4"), "{message}");
+}
+
+#[test]
+fn mobilenets_meet_their_bound() {
+    for name in ["mobilenet_v1_224_f32.csv", "mobilenet_v2_224_f32.csv"] {
+        let path = testdata("problems").join(name).display().to_string();
+        assert!(run(0, &["pack", &path]).contains("optimal, proven"));
+    }
+}
+
+#[test]
+fn equal_input_gives_equal_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = |name: &str| {
+        let path = dir.path().join(name).display().to_string();
+        run(0, &["plan", &model("googlenet.onnx"), "-o", &path]);
+        fs::read(path).unwrap()
+    };
+    assert_eq!(plan("first.json"), plan("second.json"));
+}
+
+#[test]
+fn help_names_every_command_and_a_closed_pipe_is_no_error() {
+    let help = run(0, &["--help"]);
+    assert!(
+        ["plan", "check", "pack", "Exit codes"].iter().all(|word| help.contains(word)),
+        "{help}"
+    );
+    assert_eq!(lowtide(&["plan"]).status.code(), Some(2));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lowtide"))
+        .args(["plan", &model("googlenet.onnx")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
