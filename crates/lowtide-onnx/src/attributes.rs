@@ -81,7 +81,7 @@ fn tensor_of<'p>(
     attribute: &'p AttributeProto,
     op: Label<'_>,
 ) -> Result<&'p TensorProto, LoadError> {
-    attribute.t.as_ref().ok_or_else(|| empty(attribute, op, "a tensor"))
+    attribute.t.as_deref().ok_or_else(|| empty(attribute, op, "a tensor"))
 }
 
 /// An attribute that lacks what its kind promises.
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_constant_is_a_weight_and_no_operator() {
         constant(
-            AttributeProto { t: Some(weight("", &[2, 3])), ..named("value") },
+            AttributeProto { t: Some(Box::new(weight("", &[2, 3]))), ..named("value") },
             DType::F32,
             &[2, 3],
         );
@@ -180,7 +180,8 @@ mod tests {
         constant(AttributeProto { floats: vec![1.0], ..named("value_floats") }, DType::F32, &[1]);
         constant(named("value_strings"), DType::String, &[0]);
         let sparse = SparseTensorProto { values: Some(weight("", &[1])), dims: vec![9] };
-        let sparse = AttributeProto { sparse_tensor: Some(sparse), ..named("sparse_value") };
+        let sparse =
+            AttributeProto { sparse_tensor: Some(Box::new(sparse)), ..named("sparse_value") };
         constant(sparse, DType::F32, &[9]);
     }
 
@@ -236,7 +237,7 @@ mod tests {
             AttributeProto { strings: vec!["s".into()], ..named("a") },
             Value::Texts(vec![b"s".to_vec()]),
         );
-        let tensor = AttributeProto { t: Some(weight("", &[5])), ..named("a") };
+        let tensor = AttributeProto { t: Some(Box::new(weight("", &[5]))), ..named("a") };
         check(tensor, Value::Tensor(DType::F32, vec![5]));
     }
 

@@ -248,12 +248,12 @@ mod tests {
     fn declarations_give_types_and_shapes() {
         let mut proto = graph("x -> z", &["y = Relu(x)", "z = Relu(y)"]);
         proto.input = vec![shaped("x", "batch 3")];
-        proto.value_info = vec![shaped("y", "? -1"), shaped("nobody", "1")];
+        proto.value_info = vec![shaped("y", "_ -1 ?"), shaped("nobody", "1")];
         proto.output = vec![shaped("z", "7")];
         let model = load(proto);
         let shape = |name| tensor(model.main_graph(), name).shape.clone().unwrap();
         assert_eq!(shape("x"), [Dim::Named("batch".into()), Dim::Known(3)]);
-        assert_eq!(shape("y"), [Dim::Unknown, Dim::Unknown]);
+        assert_eq!(shape("y"), [Dim::Unknown, Dim::Unknown, Dim::Unknown]);
         assert_eq!(shape("z"), [Dim::Known(7)]);
     }
 

@@ -3,8 +3,9 @@
 //! ~~~text
 //! bytes ──max_file_bytes──> messages ──max_ops, max_tensors, max_depth, max_rank──> Model
 //! ~~~
-//! Memory follows the length of the file, never a number in it: a message of two bytes becomes a struct of
-//! a few hundred, so a hostile file costs at most some hundred times its length.
+//! Memory follows the length of the file, never a number in it: the smallest message, two bytes, becomes a
+//! struct of some two hundred, so a hostile file costs at most about a hundred times its length. Where
+//! that matters, lower `max_file_bytes`.
 
 /// What a file may hold. The defaults let every model pass that we know of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -79,6 +79,7 @@ pub(crate) struct NodeProto {
     pub(crate) domain: String,
 }
 
+/// Rare and large fields are boxed: most attributes are one integer.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct AttributeProto {
     #[prost(string, tag = "1")]
@@ -89,10 +90,10 @@ pub(crate) struct AttributeProto {
     pub(crate) i: Option<i64>,
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub(crate) s: Option<Bytes>,
-    #[prost(message, optional, tag = "5")]
-    pub(crate) t: Option<TensorProto>,
-    #[prost(message, optional, tag = "6")]
-    pub(crate) g: Option<GraphProto>,
+    #[prost(message, optional, boxed, tag = "5")]
+    pub(crate) t: Option<Box<TensorProto>>,
+    #[prost(message, optional, boxed, tag = "6")]
+    pub(crate) g: Option<Box<GraphProto>>,
     #[prost(float, repeated, tag = "7")]
     pub(crate) floats: Vec<f32>,
     #[prost(int64, repeated, tag = "8")]
@@ -103,8 +104,8 @@ pub(crate) struct AttributeProto {
     pub(crate) graphs: Vec<GraphProto>,
     #[prost(int32, tag = "20")]
     pub(crate) r#type: i32,
-    #[prost(message, optional, tag = "22")]
-    pub(crate) sparse_tensor: Option<SparseTensorProto>,
+    #[prost(message, optional, boxed, tag = "22")]
+    pub(crate) sparse_tensor: Option<Box<SparseTensorProto>>,
 }
 
 #[derive(Clone, PartialEq, Message)]

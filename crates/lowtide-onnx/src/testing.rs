@@ -56,18 +56,23 @@ pub(crate) fn with(mut op: NodeProto, attribute: AttributeProto) -> NodeProto {
 
 /// The body of an operator.
 pub(crate) fn body(name: &str, graph: GraphProto) -> AttributeProto {
-    AttributeProto { name: name.to_owned(), r#type: 5, g: Some(graph), ..AttributeProto::default() }
+    AttributeProto {
+        name: name.to_owned(),
+        r#type: 5,
+        g: Some(Box::new(graph)),
+        ..AttributeProto::default()
+    }
 }
 
 fn info(name: &str) -> ValueInfoProto {
     ValueInfoProto { name: name.to_owned(), r#type: None }
 }
 
-/// A float tensor declared with dimensions that are numbers, names, or `?`.
+/// A float tensor declared with dimensions that are numbers, names, or `_` for none.
 pub(crate) fn shaped(name: &str, dims: &str) -> ValueInfoProto {
     let dim = dims.split_whitespace().map(|text| match text.parse() {
         Ok(value) => DimensionProto { dim_value: Some(value), dim_param: None },
-        Err(_) if text == "?" => DimensionProto::default(),
+        Err(_) if text == "_" => DimensionProto::default(),
         Err(_) => DimensionProto { dim_value: None, dim_param: Some(text.to_owned()) },
     });
     let shape = Some(TensorShapeProto { dim: dim.collect() });

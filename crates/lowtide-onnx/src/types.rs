@@ -83,8 +83,8 @@ fn declared_dim(
     dim: &DimensionProto,
 ) -> Result<Dim, LoadError> {
     match (dim.dim_value, dim.dim_param.as_deref()) {
-        // Exporters write -1 for a dimension that they do not know.
-        (Some(-1), _) | (None, Some("") | None) => Ok(Dim::Unknown),
+        // Exporters write -1 or `?` for a dimension that they do not know.
+        (Some(-1), _) | (None, Some("" | "?") | None) => Ok(Dim::Unknown),
         (Some(value), _) => known_dim(&info.name, index, value).map(Dim::Known),
         (None, Some(name)) => Ok(Dim::Named(name.into())),
     }

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod config;
 mod declaration;
 mod error;
 mod resolve;
@@ -18,5 +19,6 @@ mod tables;
 #[cfg(test)]
 mod testing;
 
+pub use config::{ResolveConfig, dim_names, unused_dims};
 pub use error::ResolveError;
-pub use resolve::{ResolveConfig, Resolved, resolve};
+pub use resolve::{Resolved, resolve};

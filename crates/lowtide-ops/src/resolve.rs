@@ -8,21 +8,12 @@
 //! its graph. Cost: linear in the graph.
 
 use crate::sharing::{self, Shares};
-use crate::{ResolveError, declaration, sizes};
+use crate::{ResolveConfig, ResolveError, declaration, sizes};
 use lowtide_core::{
-    Dim, Graph, GraphBuilder, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, Op,
-    Sharing, Size, Source, Tensor, TensorId, TensorKind,
+    Graph, GraphBuilder, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, Op, Sharing,
+    Size, Source, Tensor, TensorId, TensorKind,
 };
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What a user says of the dimensions that a model leaves open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResolveConfig {
-    /// Names of dimensions and their values.
-    pub dims: BTreeMap<String, u64>,
-    /// Names of dimensions and the most that they can be.
-    pub max_dims: BTreeMap<String, u64>,
-}
+use std::collections::BTreeMap;
 
 /// A graph, and what was found on the way to it.
 #[derive(Clone, Debug)]
@@ -36,10 +27,6 @@ pub struct Resolved {
     pub unknown_ops: BTreeMap<String, usize>,
     /// Views that the file declares with another size than their base; they are copies here.
     pub contradictions: Vec<String>,
-    /// All names of dimensions that the model has.
-    pub dim_names: BTreeSet<String>,
-    /// Names in the configuration that the model does not have.
-    pub unused_dims: Vec<String>,
 }
 
 /// Resolves one graph of a model.
@@ -51,7 +38,7 @@ pub fn resolve(
     graph: GraphId,
     config: &ResolveConfig,
 ) -> Result<Resolved, ResolveError> {
-    check_bound_once(config)?;
+    config.check()?;
     let source = &model.graphs[graph];
     let tensors = tensors(source, config)?;
     let Shares { of_op, contradictions } = sharing::shares(source, &tensors);
@@ -64,24 +51,12 @@ pub fn resolve(
     for (op, shares) in source.ops.iter().zip(&of_op) {
         builder.op(resolved_op(op, shares));
     }
-    let dim_names = dim_names(model);
     Ok(Resolved {
         graph: builder.finish()?,
         unknown_tensors,
         unknown_ops: unknown_ops(source),
         contradictions,
-        unused_dims: unused_dims(config, &dim_names),
-        dim_names,
     })
-}
-
-fn check_bound_once(config: &ResolveConfig) -> Result<(), ResolveError> {
-    for (name, &value) in &config.dims {
-        if let Some(&most) = config.max_dims.get(name) {
-            return Err(ResolveError::BoundTwice { name: name.clone(), value, most });
-        }
-    }
-    Ok(())
 }
 
 fn tensors(
@@ -125,26 +100,11 @@ fn unknown_ops(source: &ModelGraph) -> BTreeMap<String, usize> {
     counts
 }
 
-fn dim_names(model: &Model) -> BTreeSet<String> {
-    let tensors = model.graphs.iter().flat_map(|graph| &graph.tensors);
-    let dims = tensors.flat_map(|tensor| tensor.shape.as_deref().unwrap_or_default());
-    let name = |dim: &Dim| match dim {
-        Dim::Named(name) => Some(name.to_string()),
-        Dim::Known(_) | Dim::Unknown => None,
-    };
-    dims.filter_map(name).collect()
-}
-
-fn unused_dims(config: &ResolveConfig, names: &BTreeSet<String>) -> Vec<String> {
-    let given = config.dims.keys().chain(config.max_dims.keys());
-    given.filter(|&name| !names.contains(name)).cloned().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{bounds, dims, model, resolve_with};
-    use lowtide_core::{Bytes, OpId};
+    use lowtide_core::{Bytes, Dim, OpId};
 
     const CHAIN: [&str; 4] =
         ["input x batch 3", "weight w 3", "y batch 3 = Add(x, w)", "z ? = Mystery(y)"];
@@ -184,11 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn unknown_types_and_names_are_reported() {
-        let resolved = resolve_with(&CHAIN, "z", &dims("bacth", 2)).unwrap();
+    fn unknown_types_are_counted() {
+        let resolved = resolve_with(&CHAIN, "z", &ResolveConfig::default()).unwrap();
         assert_eq!(resolved.unknown_ops, BTreeMap::from([("Mystery".to_owned(), 1)]));
-        assert_eq!(resolved.unused_dims, ["bacth"]);
-        assert_eq!(resolved.dim_names, BTreeSet::from(["batch".to_owned()]));
     }
 
     #[test]
@@ -215,13 +173,6 @@ mod tests {
     fn fails(lines: &[&str], config: &ResolveConfig, message: &str) {
         let error = resolve_with(lines, "y", config).unwrap_err();
         assert_eq!(error.to_string(), message);
-    }
-
-    #[test]
-    fn a_dimension_is_bound_once() {
-        let config = ResolveConfig { max_dims: bounds("batch", 4).max_dims, ..dims("batch", 2) };
-        let message = "dimension `batch` is bound to 2 and again to at most 4, wanted one of them";
-        fails(&["input x 3", "y 3 = Relu(x)"], &config, message);
     }
 
     #[test]

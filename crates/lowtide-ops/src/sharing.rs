@@ -6,8 +6,8 @@
 //!                                                   z may not lie on v, whose bytes are the weight's
 //! ~~~
 //! A view is taken only if it is as large as its base, or one of the sizes is not known: then the file
-//! cannot contradict it. An output may lie on an input only if both have the same fixed number of equally wide elements: then
-//! nothing was broadcast, and element i comes to lie on element i.
+//! cannot contradict it. An output may lie on an input only if both have the same fixed number of equally
+//! wide elements: then nothing was broadcast, and element i comes to lie on element i.
 //! Cost: linear.
 
 use crate::declaration::{self, Rule};
