@@ -40,6 +40,8 @@ pub struct Loaded {
     pub contradictions: Vec<String>,
     /// Computed tensors of unknown size.
     pub unknown_tensors: Vec<TensorId>,
+    /// Names of dimensions that the file leaves open and that can be bound, those of its inputs first.
+    pub dims: Vec<String>,
 }
 
 /// Why a file gives no graph.
@@ -114,8 +116,7 @@ fn is_json(path: &Path) -> io::Result<bool> {
 fn load_json(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
     let ResolveConfig { dims, max_dims } = &options.resolve;
     if let Some(name) = dims.keys().chain(max_dims.keys()).next() {
-        let known = "numbers only, as graph files do".to_owned();
-        return Err(LoadError::UnusedDims { unused: format!("`{name}`"), known });
+        return Err(LoadError::UnusedDims { unused: quoted(&[name]), known: quoted(&[]) });
     }
     let bytes =
         std::fs::read(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
@@ -127,6 +128,7 @@ fn load_json(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
         unknown_ops: BTreeMap::new(),
         contradictions: Vec::new(),
         unknown_tensors: unknown_tensors(&graph),
+        dims: Vec::new(),
         graph,
     })
 }
@@ -134,27 +136,34 @@ fn load_json(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
 fn load_onnx(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
     let model = lowtide_onnx::read(path, &options.onnx)
         .map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
+    let unused = lowtide_ops::unused_dims(&model, &options.resolve);
+    if !unused.is_empty() {
+        let known = lowtide_ops::dim_names(&model);
+        return Err(LoadError::UnusedDims { unused: quoted(&unused), known: quoted(&known) });
+    }
     let resolved = lowtide_ops::resolve(&model, model.main, &options.resolve)
         .map_err(|source| LoadError::Resolve { path: path.to_owned(), source })?;
-    if !resolved.unused_dims.is_empty() {
-        let unused = quoted(&resolved.unused_dims);
-        let has_none = resolved.dim_names.is_empty();
-        let known = if has_none { "numbers only".to_owned() } else { quoted(&resolved.dim_names) };
-        return Err(LoadError::UnusedDims { unused, known });
-    }
+    let dims = lowtide_ops::dim_names(&model).into_iter().map(str::to_owned).collect();
     Ok(Loaded {
         file_ops: model.main_graph().file_op_count(),
         unknown_ops: resolved.unknown_ops,
         contradictions: resolved.contradictions,
         unknown_tensors: unknown_tensors(&resolved.graph),
+        dims,
         graph: resolved.graph,
         model: Some(model),
     })
 }
 
-fn quoted<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
-    let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
+/// The first few names of a list.
+fn quoted(names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    let mut quoted: Vec<String> =
+        names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    if names.len() > SHOWN {
+        quoted.push(format!("and {} more", names.len() - SHOWN));
+    }
+    if quoted.is_empty() { "numbers only".to_owned() } else { quoted.join(", ") }
 }
 
 fn unknown_tensors(graph: &Graph) -> Vec<TensorId> {

@@ -16,6 +16,9 @@ pub(super) fn plan(loaded: &Loaded, planned: &Planned, figures: &PlanSummary) ->
     colours(&mut text, figures);
     open(&mut text, loaded, figures);
     peak(&mut text, loaded, planned);
+    if planned.plan.stats.peak_live_bytes == Bytes::ZERO {
+        return text;
+    }
     let live = live_curve(&planned.plan);
     let bound = Some(planned.plan.order_bound.bytes).filter(|bytes| *bytes > Bytes::ZERO);
     text += "\n";
@@ -48,7 +51,9 @@ fn four_figures(text: &mut String, figures: &PlanSummary) {
     let all = figures.no_reuse_bytes;
     let mut row = |name: &str, bytes: u64, note: &str| {
         let saved = if bytes == all { String::new() } else { saved(bytes, all) };
-        line!(text, "  {name:<20} {:>12}  {saved:>8}  {note}", Bytes(bytes).to_string());
+        let bytes = Bytes(bytes).to_string();
+        let row = format!("  {name:<20} {bytes:>12}  {saved:>8}  {note}");
+        line!(text, "{}", row.trim_end());
     };
     row("every tensor kept", all, "");
     row("file order, reuse", figures.file_order_bytes, "");
@@ -67,6 +72,9 @@ fn saved(bytes: u64, all: u64) -> String {
 }
 
 fn proven(figures: &PlanSummary) -> String {
+    if figures.no_reuse_bytes == 0 {
+        return String::new();
+    }
     match (figures.order_proven, figures.placement_proven) {
         (true, true) => "optimal, proven".to_owned(),
         (false, true) => format!(
@@ -93,15 +101,15 @@ fn colours(text: &mut String, figures: &PlanSummary) {
 /// What is not known about the model.
 fn open(text: &mut String, loaded: &Loaded, figures: &PlanSummary) {
     if !loaded.unknown_tensors.is_empty() {
-        let names =
-            loaded.unknown_tensors.iter().map(|&id| loaded.graph.tensors()[id].name.to_string());
+        let tensors = loaded.graph.tensors();
+        let names = loaded.unknown_tensors.iter().map(|&id| format!("`{}`", tensors[id].name));
+        let (count, names) = (figures.pool_tensors, some(names));
         line!(text, "");
-        line!(
-            text,
-            "{} tensors of unknown size go to the pool: {}",
-            figures.pool_tensors,
-            some(names)
-        );
+        line!(text, "{count} tensors of unknown size go to the pool: {names}");
+    }
+    if !loaded.unknown_tensors.is_empty() && !loaded.dims.is_empty() {
+        let names = some(loaded.dims.iter().map(|name| format!("`{name}`")));
+        line!(text, "dimensions to bind with --dim NAME=N or bound with --max-dim NAME=N: {names}");
     }
     if !figures.unknown_ops.is_empty() {
         let types = figures.unknown_ops.iter().map(|(kind, count)| format!("{kind} ({count})"));
