@@ -135,8 +135,11 @@ fn table(rows: &[Row]) {
     }
 }
 
+/// The bytes of a row that are compared.
+type Measure = fn(&Row) -> Bytes;
+
 /// Percent saved against every tensor kept, sorted.
-fn savings(rows: &[Row], bytes: fn(&Row) -> Bytes) -> Vec<f64> {
+fn savings(rows: &[Row], bytes: Measure) -> Vec<f64> {
     let mut savings: Vec<f64> = rows
         .iter()
         .map(|row| (bytes(row), row.planned.plan.stats.no_reuse_bytes))
@@ -153,7 +156,7 @@ fn distribution(rows: &[Row]) {
         "| | least | lower quartile | median | upper quartile | most | at least 25 % | at least 50 % | at least 80 % |"
     );
     println!("|---|{}", "--:|".repeat(8));
-    let kinds: [(&str, fn(&Row) -> Bytes); 3] = [
+    let kinds: [(&str, Measure); 3] = [
         ("reuse alone (file order)", |row| row.planned.file_order_bytes()),
         ("reuse and score order", |row| row.score),
         ("reuse and best order", arena),
