@@ -48,7 +48,9 @@ pub use graph::{Graph, Op, Sharing, Tensor, TensorKind};
 pub use index::{
     BufferId, GraphId, Id, IndexVec, Lists, OpId, ResidenceId, RunId, SpaceId, TensorId,
 };
-pub use model::{Attribute, Body, Model, ModelGraph, ModelOp, ModelTensor, Source, Value};
+pub use model::{
+    Attribute, Body, Model, ModelGraph, ModelOp, ModelTensor, Source, TensorValue, Value,
+};
 pub use order::{Order, OrderError, Readiness, Schedule};
 pub use plan::{Event, InputMemory, Plan, PlanStats, Reuse};
 pub use problem::{Item, Placement, Problem, ProblemError, Rect, Rects};

@@ -11,6 +11,7 @@
 //! semantics and sizes come later, when a model is resolved into a [`Graph`](crate::Graph).
 
 use crate::{DType, Dim, GraphId, IndexVec, OpId, TensorId};
+use std::collections::BTreeMap;
 
 /// A whole model.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +52,8 @@ pub struct ModelGraph {
     pub outputs: Vec<TensorId>,
     /// For a body: its tensors that stand for values of the outer graph.
     pub captured: Vec<TensorId>,
+    /// Elements of those weights whose value the file holds; as in [`TensorValue::data`].
+    pub data: BTreeMap<TensorId, Data>,
 }
 
 impl ModelGraph {
@@ -106,8 +109,8 @@ pub enum Value {
     Float(f32),
     /// Text, not always UTF-8.
     Text(Vec<u8>),
-    /// A tensor: its type and dimensions.
-    Tensor(DType, Vec<u64>),
+    /// A tensor.
+    Tensor(TensorValue),
     /// The body of a control-flow operator.
     Body(Body),
     /// Integers.
@@ -120,6 +123,21 @@ pub enum Value {
     Bodies(Vec<Body>),
     /// A kind that is carried without being read; the name of the kind.
     Other(&'static str),
+}
+
+/// Elements of a tensor, without a copy of them: a piece of shared memory, perhaps of a mapped file.
+pub type Data = bytes::Bytes;
+
+/// A tensor whose value the file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorValue {
+    /// Its element type.
+    pub dtype: DType,
+    /// Its dimensions.
+    pub dims: Vec<u64>,
+    /// Its elements, row after row, least significant byte first, narrow types packed; `None` for strings, and
+    /// where the elements were not read. May share the memory of the file, so it may be unaligned.
+    pub data: Option<Data>,
 }
 
 /// A graph inside an operator.

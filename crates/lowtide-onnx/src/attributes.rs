@@ -10,7 +10,7 @@ use crate::graph::Label;
 use crate::proto::{AttributeProto, NodeProto, TensorProto};
 use crate::types::{self, Declared};
 use crate::{Limits, LoadError};
-use lowtide_core::{DType, Value};
+use lowtide_core::{DType, TensorValue, Value};
 
 /// What an attribute says that it is: its number in the file.
 pub(crate) mod kind {
@@ -63,7 +63,7 @@ pub(crate) fn plain_value(
         kind::TENSOR => {
             let name = format_args!("{} of {op}", attribute.name);
             let (dtype, dims) = types::exact(tensor_of(attribute, op)?, &name, limits)?;
-            Value::Tensor(dtype, dims)
+            Value::Tensor(TensorValue { dtype, dims, data: None })
         }
         kind::FLOATS => Value::Floats(attribute.floats.clone()),
         kind::INTS => Value::Ints(attribute.ints.clone()),
@@ -238,7 +238,7 @@ mod tests {
             Value::Texts(vec![b"s".to_vec()]),
         );
         let tensor = AttributeProto { t: Some(Box::new(weight("", &[5]))), ..named("a") };
-        check(tensor, Value::Tensor(DType::F32, vec![5]));
+        check(tensor, Value::Tensor(TensorValue { dtype: DType::F32, dims: vec![5], data: None }));
     }
 
     #[test]

@@ -38,10 +38,6 @@ pub(crate) enum Rule {
     Copies,
 }
 
-/// Of the inputs of an operator that takes any number, how many are offered to lie on; the limit keeps what
-/// is offered in proportion to the graph when each choice is looked up among the inputs.
-const MAX_CHOICES: usize = 64;
-
 impl Rule {
     /// Whether the first output is a view of input 0 of this operator.
     pub(crate) fn is_view(self, op: &ModelOp) -> bool {
@@ -57,7 +53,7 @@ impl Rule {
         match self {
             Self::Overwrite(positions) => positions.to_vec(),
             Self::OverwriteWhenInferring if is_inferring(op) => vec![0],
-            Self::OverwriteAny => (0..op.inputs.len().min(MAX_CHOICES)).collect(),
+            Self::OverwriteAny => (0..op.inputs.len()).collect(),
             _ => Vec::new(),
         }
     }
