@@ -49,7 +49,7 @@ pub use index::{
     BufferId, GraphId, Id, IndexVec, Lists, OpId, ResidenceId, RunId, SpaceId, TensorId,
 };
 pub use model::{
-    Attribute, Body, Model, ModelGraph, ModelOp, ModelTensor, Source, TensorValue, Value,
+    Attribute, Body, Data, Model, ModelGraph, ModelOp, ModelTensor, Source, TensorValue, Value,
 };
 pub use order::{Order, OrderError, Readiness, Schedule};
 pub use plan::{Event, InputMemory, Plan, PlanStats, Reuse};
