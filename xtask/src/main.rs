@@ -55,7 +55,7 @@ fn cargo(args: &[&str]) -> Result<(), String> {
 }
 
 fn test() -> Result<(), String> {
-    cargo(&["test", "--workspace", "--all-features"])
+    cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])
 }
 
 fn check() -> Result<(), String> {

@@ -18,7 +18,7 @@
 //! way down), so a chain of n mutations has O(n) waits, not n².
 //! Cost: O((n + waits) log n) for disjoint slices.
 
-use crate::{Bytes, GraphError, IndexVec, Lists, Op, OpId, Sharing, Tensor, TensorId};
+use crate::{Bytes, GraphError, IndexVec, Lists, Op, OpId, Sharing, Size, Tensor, TensorId};
 
 /// Which bytes of which storage a tensor takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub struct Extent {
     pub start: Bytes,
     /// How many bytes it may touch; `None` if the storage's size is unknown.
     pub bytes: Option<Bytes>,
+    /// Whether byte i of the tensor is byte i from the start: false below a view without an offset, whose
+    /// elements may lie in another order.
+    pub is_exact: bool,
 }
 
 impl Extent {
@@ -85,7 +88,8 @@ impl Storages {
     ) -> Result<Self, GraphError> {
         let links = links(ops, tensors)?;
         let (extents, contents) = extents(ops, tensors, &links, order)?;
-        let waits = Forest::new(&links, &extents, ops, order).waits();
+        refuse_double_mutations(ops, tensors)?;
+        let waits = Forest::new(&links, &extents, ops, order).waits(ops)?;
         refuse_changed_outputs(ops, tensors, &waits)?;
         let backward: Vec<(TensorId, OpId)> = waits.iter().map(|&(op, t)| (t, op)).collect();
         Ok(Self {
@@ -127,7 +131,7 @@ fn links(
                 Sharing::MayOverwrite { .. } | Sharing::PartOf { .. } => continue,
             };
             if links[output].replace(link).is_some() {
-                let tensor = tensors[output].name.to_string();
+                let tensor = tensors[output].label(output);
                 return Err(GraphError::SharesTwice { op: op.label().to_owned(), tensor });
             }
         }
@@ -148,6 +152,7 @@ fn extents(
         root,
         start: Bytes::ZERO,
         bytes: tensor.size.bound(),
+        is_exact: true,
     };
     let mut extents: IndexVec<TensorId, Extent> = tensors.iter_enumerated().map(own).collect();
     let mut contents: IndexVec<TensorId, TensorId> = tensors.ids().collect();
@@ -175,19 +180,22 @@ fn view_extent(
     (view, of): (TensorId, TensorId),
     offset: Option<Bytes>,
 ) -> Result<Extent, GraphError> {
-    let Some(offset) = offset else { return Ok(base) };
-    let Some(bytes) = tensors[view].size.bound() else { return Ok(base) };
+    let Some(offset) = offset else { return Ok(Extent { is_exact: false, ..base }) };
+    let Some(bytes) = tensors[view].size.bound() else {
+        return Ok(Extent { is_exact: base.is_exact && offset == Bytes::ZERO, ..base });
+    };
     let outside = || GraphError::ViewOutside {
-        view: tensors[view].name.to_string(),
-        base: tensors[of].name.to_string(),
+        view: tensors[view].label(view),
+        base: tensors[of].label(of),
         end: offset.0.saturating_add(bytes.0),
-        base_bytes: base.bytes.unwrap_or_default(),
+        base_size: base.bytes.map_or(Size::Unknown, Size::Fixed),
     };
     let end = offset.checked_add(bytes).ok_or_else(outside)?;
     if base.bytes.is_some_and(|limit| end > limit) || end > Bytes::MAX_TOTAL {
         return Err(outside());
     }
-    Ok(Extent { root: base.root, start: base.start + offset, bytes: Some(bytes) })
+    let start = base.start + offset;
+    Ok(Extent { start, bytes: Some(bytes), ..base })
 }
 
 fn refuse_resizing(
@@ -199,11 +207,32 @@ fn refuse_resizing(
         return Ok(());
     }
     Err(GraphError::MutationResizes {
-        tensor: tensors[output].name.to_string(),
+        tensor: tensors[output].label(output),
         size: tensors[output].size,
-        of: tensors[of].name.to_string(),
+        of: tensors[of].label(of),
         of_size: tensors[of].size,
     })
+}
+
+/// Two mutations of one value each wait for the other, as both read it.
+fn refuse_double_mutations(
+    ops: &IndexVec<OpId, Op>,
+    tensors: &IndexVec<TensorId, Tensor>,
+) -> Result<(), GraphError> {
+    let mut by: IndexVec<TensorId, Option<OpId>> = IndexVec::filled(tensors.len(), None);
+    for (id, op) in ops.iter_enumerated() {
+        for sharing in &op.sharing {
+            let Sharing::Mutates { of, .. } = *sharing else { continue };
+            if let Some(first) = by[of].replace(id) {
+                return Err(GraphError::MutatedTwice {
+                    tensor: tensors[of].label(of),
+                    first: ops[first].label().to_owned(),
+                    second: op.label().to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn refuse_changed_outputs(
@@ -214,11 +243,15 @@ fn refuse_changed_outputs(
     match waits.iter().find(|&&(_, tensor)| tensors[tensor].is_output) {
         None => Ok(()),
         Some(&(op, tensor)) => Err(GraphError::OutputMutated {
-            tensor: tensors[tensor].name.to_string(),
+            tensor: tensors[tensor].label(tensor),
             op: ops[op].label().to_owned(),
         }),
     }
 }
+
+/// Views that overlap mutated slices on all sides could make waits quadratic; real graphs have a few each.
+const WAITS_PER_MEMBER: usize = 64;
+const SPARE_WAITS: usize = 100_000;
 
 /// The tensors of all shared storages, each storage's in preorder, so that what hangs from a tensor is a
 /// range of positions.
@@ -261,8 +294,10 @@ impl<'a> Forest<'a> {
         }
         let mut forest =
             Self { links, extents, members: Vec::new(), place: IndexVec::new(), mutations };
-        // Without a mutation nothing has to wait, and the preorder is not needed.
+        // Without a mutation nothing has to wait, and the preorder is not needed. What hangs side by side stands
+        // in the order of its bytes, so that a subtree of positions is a compact range of them.
         if !forest.mutations.is_empty() {
+            edges.sort_by_key(|&(_, child)| (extents[child].start, extents[child].end(), child));
             forest.walk(&Lists::group(links.len(), &edges));
         }
         forest
@@ -289,13 +324,15 @@ impl<'a> Forest<'a> {
     }
 
     /// For every mutation, the values whose readers come before it.
-    fn waits(&self) -> Vec<(OpId, TensorId)> {
-        let ranges: Vec<(u64, u64)> = self
-            .members
-            .iter()
-            .map(|&member| (self.extents[member].start.0, self.extents[member].end()))
-            .collect();
+    fn waits(&self, ops: &IndexVec<OpId, Op>) -> Result<Vec<(OpId, TensorId)>, GraphError> {
+        let range = |&member: &TensorId| {
+            let extent = self.extents[member];
+            // Of no bytes, it overlaps nothing: its place in the tree stays empty.
+            if extent.end() > extent.start.0 { (extent.start.0, extent.end()) } else { EMPTY }
+        };
+        let ranges: Vec<(u64, u64)> = self.members.iter().map(range).collect();
         let index = OverlapIndex::new(&ranges);
+        let limit = WAITS_PER_MEMBER * self.members.len() + SPARE_WAITS;
         let mut waits = Vec::new();
         for &Mutation { op, output, scope } in &self.mutations {
             let extent = self.extents[output];
@@ -305,8 +342,11 @@ impl<'a> Forest<'a> {
             let mut found = |position: u32| waits.push((op, self.members[position as usize]));
             index.each(scope_start..own_start, touched, &mut found);
             index.each(own_end..scope_end, touched, &mut found);
+            if waits.len() > limit {
+                return Err(GraphError::TooManyWaits { op: ops[op].label().to_owned(), limit });
+            }
         }
-        waits
+        Ok(waits)
     }
 }
 
@@ -318,10 +358,13 @@ struct OverlapIndex {
     nodes: Vec<(u64, u64)>,
 }
 
+/// A range that no other overlaps, and that leaves minima and maxima as they are.
+const EMPTY: (u64, u64) = (u64::MAX, 0);
+
 impl OverlapIndex {
     fn new(ranges: &[(u64, u64)]) -> Self {
         let leaves = ranges.len().next_power_of_two();
-        let mut nodes = vec![(u64::MAX, 0); 2 * leaves];
+        let mut nodes = vec![EMPTY; 2 * leaves];
         nodes[leaves..leaves + ranges.len()].copy_from_slice(ranges);
         for node in (1..leaves).rev() {
             let (left, right) = (nodes[2 * node], nodes[2 * node + 1]);
@@ -337,10 +380,14 @@ impl OverlapIndex {
         found: &mut dyn FnMut(u32),
     ) {
         let (first, last) = (positions.start as usize, positions.end as usize);
+        if touched.0 >= touched.1 {
+            return;
+        }
         let mut stack = vec![(1_usize, 0_usize, self.leaves)];
         while let Some((node, start, end)) = stack.pop() {
             let (low, high) = self.nodes[node];
-            if end <= first || last <= start || high <= touched.0 || touched.1 <= low {
+            let misses = high <= touched.0 || touched.1 <= low;
+            if end <= first || last <= start || misses {
                 continue;
             }
             if node >= self.leaves {

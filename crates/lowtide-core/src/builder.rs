@@ -59,8 +59,18 @@ pub enum GraphError {
     #[error("operator `{op}`: output `{tensor}` is declared a view or a mutated value twice")]
     SharesTwice { op: String, tensor: String },
     /// A view that ends beyond its base.
-    #[error("view `{view}` ends at byte {end} of `{base}`, which has {base_bytes}")]
-    ViewOutside { view: String, base: String, end: u64, base_bytes: Bytes },
+    #[error("view `{view}` ends at byte {end} of `{base}`, which has {base_size}")]
+    ViewOutside { view: String, base: String, end: u64, base_size: Size },
+    /// One value changed in two ways.
+    #[error(
+        "tensor `{tensor}` is changed in place by `{first}` and by `{second}`, each of which needs the other to come later"
+    )]
+    MutatedTwice { tensor: String, first: String, second: String },
+    /// More orderings than a graph may have.
+    #[error(
+        "operator `{op}` changes bytes that too many other tensors are views of: more than {limit} pairs have to wait for each other"
+    )]
+    TooManyWaits { op: String, limit: usize },
     /// A part that ends beyond its whole.
     #[error("part `{part}` ends at byte {end} of `{whole}`, which has {size}")]
     PartOutside { part: String, whole: String, end: u64, size: Size },
@@ -139,6 +149,7 @@ impl GraphBuilder {
             reads,
             readers,
             storages,
+            parts: IndexVec::new(),
             file_order: Vec::new(),
             fingerprint,
         };
@@ -147,11 +158,34 @@ impl GraphBuilder {
         if graph.storages.has_waits() {
             graph.file_order = topological(&graph)?;
         }
+        graph.parts = parts(&graph);
         Ok(graph)
     }
 }
 
+/// Which storages may lie inside an output: parts, and what a part may be written over.
+fn parts(graph: &Graph) -> IndexVec<TensorId, bool> {
+    let mut parts = IndexVec::filled(graph.tensors.len(), false);
+    for &op in graph.file_order.iter().rev() {
+        for sharing in &graph.ops[op].sharing {
+            match *sharing {
+                Sharing::PartOf { input, .. } => parts[graph.storage(input)] = true,
+                Sharing::MayOverwrite { output, of } if parts[output] => {
+                    parts[graph.storage(of)] = true;
+                }
+                _ => {}
+            }
+        }
+    }
+    parts
+}
+
 impl Tensor {
+    /// Its name, or its number where it has none.
+    pub(crate) fn label(&self, id: TensorId) -> String {
+        if self.name.is_empty() { id.to_string() } else { self.name.to_string() }
+    }
+
     /// A tensor of which no more is known.
     pub fn new(name: impl Into<Box<str>>, size: Size, kind: TensorKind) -> Self {
         Self { name: name.into(), size, kind, is_output: false, dtype: None, shape: None }
@@ -215,8 +249,8 @@ fn check_sharing(
         return Ok(());
     }
     let end = offset.0.saturating_add(bytes.0);
-    let (part, size) = (part.name.to_string(), whole.size);
-    Err(GraphError::PartOutside { part, whole: whole.name.to_string(), end, size })
+    let (part, size) = (part.label(input), whole.size);
+    Err(GraphError::PartOutside { part, whole: whole.label(output), end, size })
 }
 
 /// All sizes together, each padded to the largest alignment, stay below the limit.
@@ -247,7 +281,7 @@ fn writers(
         for &output in &op.outputs {
             if let Some(first) = writers[output].replace(id) {
                 return Err(GraphError::WrittenTwice {
-                    tensor: tensors[output].name.to_string(),
+                    tensor: tensors[output].label(output),
                     first: ops[first].label().to_owned(),
                     second: op.label().to_owned(),
                 });
@@ -257,7 +291,7 @@ fn writers(
                 TensorKind::Weight => "a weight",
                 TensorKind::Input => "an input",
             };
-            let tensor = tensors[output].name.to_string();
+            let tensor = tensors[output].label(output);
             return Err(GraphError::WritesExternal { op: op.label().to_owned(), tensor, kind });
         }
     }
@@ -265,7 +299,7 @@ fn writers(
         tensor.kind == TensorKind::Computed && writers[*id].is_none()
     };
     match tensors.iter_enumerated().find(unwritten) {
-        Some((_, tensor)) => Err(GraphError::NeverWritten { tensor: tensor.name.to_string() }),
+        Some((id, tensor)) => Err(GraphError::NeverWritten { tensor: tensor.label(id) }),
         None => Ok(writers),
     }
 }

@@ -160,6 +160,7 @@ pub struct Graph {
     pub(crate) reads: Lists<OpId, TensorId>,
     pub(crate) readers: Lists<TensorId, OpId>,
     pub(crate) storages: Storages,
+    pub(crate) parts: IndexVec<TensorId, bool>,
     pub(crate) file_order: Vec<OpId>,
     pub(crate) fingerprint: Fingerprint,
 }
@@ -240,6 +241,17 @@ impl Graph {
     pub fn weights_bytes(&self) -> Bytes {
         let weights = self.tensors.iter().filter(|tensor| tensor.kind == TensorKind::Weight);
         weights.filter_map(|tensor| tensor.size.bound()).sum()
+    }
+
+    /// Whether this storage may lie inside the output of an operator that takes it as a part, or on such a
+    /// one: then it may begin at any of its elements, and is not padded.
+    pub fn is_part(&self, tensor: TensorId) -> bool {
+        self.parts[tensor]
+    }
+
+    /// The tensor's name, or its number where it has none.
+    pub fn tensor_label(&self, tensor: TensorId) -> String {
+        self.tensors[tensor].label(tensor)
     }
 
     /// The operator's name, or its type and number where it has none.

@@ -72,7 +72,7 @@ define_ids! {
     /// A graph of a model: the main one, or the body of a control-flow operator.
     GraphId = "g";
     /// One execution of an operator; its number is its [`Step`](crate::Step).
-    RunId = "run";
+    RunId = "run ";
     /// One stay of one value in memory.
     ResidenceId = "r";
     /// A piece of memory that is placed as a whole.

@@ -23,20 +23,20 @@ pub enum Reuse {
     Pack,
     /// Buffers of one colour share one block.
     Colour,
-    /// Every tensor has its own memory.
-    None,
+    /// Every tensor has its own memory, to find out whether a fault lies in the reuse.
+    Safe,
 }
 
 impl Reuse {
     /// All modes.
-    pub const ALL: [Self; 3] = [Self::Pack, Self::Colour, Self::None];
+    pub const ALL: [Self; 3] = [Self::Pack, Self::Colour, Self::Safe];
 
     /// As written in files and flags.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pack => "pack",
             Self::Colour => "colour",
-            Self::None => "none",
+            Self::Safe => "safe",
         }
     }
 }

@@ -1,20 +1,20 @@
 //! The events of a plan as a CSV table, one row an event.
 //!
 //! ~~~text
-//! event_id,event_type,tensor_name,buffer_index,op_id,step,offset,bytes,space,worker
-//! 1,ALLOC,y,0,5,0,0,64,arena,          before the operator that needs it first
-//! 2,EXEC,-,-,5,0,,,,
-//! 3,FREE,x,1,5,0,64,64,arena,          after the operator that needs it last
+//! event_id,event_type,tensor_name,buffer_index,op_id,step,offset,bytes,space,worker,tensor_id,...
+//! 1,ALLOC,y,0,5,0,0,64,arena,,7,...     before the operator that needs it first
+//! 2,EXEC,-,-,5,0,,,,,,...
+//! 3,FREE,x,1,5,0,64,64,arena,,3,...     after the operator that needs it last
 //! ~~~
 //! `docs/csv.md` describes the columns.
 
 use crate::plan_file::space_name;
-use lowtide_core::{Event, Graph, Occupant, Plan, ResidenceId, RunId, Step};
+use lowtide_core::{Event, Graph, Occupant, OpId, Plan, ResidenceId, RunId, Step};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-const HEADER: [&str; 10] = [
+const HEADER: [&str; 13] = [
     "event_id",
     "event_type",
     "tensor_name",
@@ -25,6 +25,9 @@ const HEADER: [&str; 10] = [
     "bytes",
     "space",
     "worker",
+    "tensor_id",
+    "op_name",
+    "op_type",
 ];
 
 /// What stands where an event has no tensor and no buffer.
@@ -41,7 +44,7 @@ pub fn write_events(graph: &Graph, plan: &Plan, out: impl Write) -> io::Result<(
     for (event_id, &event) in (1_u64..).zip(&plan.events) {
         let row = match event {
             Event::Alloc(residence) => stay(graph, plan, residence, Step(executed)),
-            Event::Exec(run) => Row::of(plan, run.step()),
+            Event::Exec(run) => Row::of(graph, plan, run.step()),
             // FREEs follow the operator that they belong to.
             Event::Free(residence) => {
                 stay(graph, plan, residence, Step(executed.saturating_sub(1)))
@@ -79,6 +82,9 @@ struct Row<'a> {
     space: &'static str,
     /// Nobody assigns events to workers yet.
     worker: Option<u32>,
+    tensor_id: Option<u32>,
+    op_name: &'a str,
+    op_type: &'a str,
 }
 
 #[derive(Serialize)]
@@ -88,20 +94,25 @@ enum BufferCell {
     Nothing(&'static str),
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
     /// A row that has only a step, and the operator that runs then.
-    fn of(plan: &Plan, step: Step) -> Self {
+    fn of(graph: &'a Graph, plan: &Plan, step: Step) -> Self {
+        let op = plan.schedule.get(RunId::new(step.0)).copied();
+        let row = op.map(|op| &graph.ops()[op]);
         Self {
             event_id: 0,
             event_type: "",
             tensor_name: Cow::Borrowed(NOTHING),
             buffer_index: BufferCell::Nothing(NOTHING),
-            op_id: plan.schedule.get(RunId::new(step.0)).map(|op| op.raw()),
+            op_id: op.map(OpId::raw),
             step: step.0,
             offset: None,
             bytes: None,
             space: "",
             worker: None,
+            tensor_id: None,
+            op_name: row.map_or("", |row| &row.name),
+            op_type: row.map_or("", |row| &row.kind),
         }
     }
 }
@@ -117,7 +128,11 @@ fn stay<'a>(graph: &'a Graph, plan: &Plan, residence: ResidenceId, step: Step) -
         offset: address.map(|(_, offset)| offset.0),
         bytes: stay.size.bound().map(|bytes| bytes.0),
         space: space_name(plan.spaces[space].kind),
-        ..Row::of(plan, step)
+        tensor_id: match stay.what {
+            Occupant::Tensor(tensor) => Some(tensor.raw()),
+            Occupant::Scratch(_) => None,
+        },
+        ..Row::of(graph, plan, step)
     }
 }
 

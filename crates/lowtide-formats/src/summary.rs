@@ -30,6 +30,8 @@ fn to_json(body: &impl Serialize) -> String {
 pub struct PlanSummary {
     /// The file.
     pub model: String,
+    /// Of the graph, as plans carry it: 32 hexadecimal digits.
+    pub fingerprint: String,
     /// Operators that the file lists, constants included.
     pub ops: usize,
     /// Steps of the schedule: constants are no steps.
@@ -54,13 +56,15 @@ pub struct PlanSummary {
     pub arena_bytes: u64,
     /// Tensors of unknown size, which live in the pool.
     pub pool_tensors: usize,
-    /// Whether no other order has a smaller peak.
+    /// Whether every tensor has a size; the figures leave out what the pool holds.
+    pub complete: bool,
+    /// Whether no other order has a smaller peak; never if the plan is not complete.
     pub order_proven: bool,
-    /// Whether no other placement of this order is smaller.
+    /// Whether no other placement of this order is smaller; never if the plan is not complete.
     pub placement_proven: bool,
     /// The rule that found the order.
     pub order_rule: String,
-    /// How memory is reused: pack, colour or none.
+    /// How memory is reused: pack, colour or safe.
     pub reuse: String,
     /// Alignment of buffers.
     pub align_bytes: u64,
@@ -71,6 +75,8 @@ pub struct PlanSummary {
     pub colours: Option<ColoursRow>,
     /// Operator types without a declaration, and how many operators are of each.
     pub unknown_ops: BTreeMap<String, usize>,
+    /// Names of dimensions that nobody has bound.
+    pub open_dims: Vec<String>,
     /// Time of planning alone.
     pub seconds: f64,
 }
@@ -122,6 +128,10 @@ pub struct CheckSummary {
     pub plan: String,
     /// Whether the plan is right.
     pub ok: bool,
+    /// The arena that the plan states.
+    pub arena_bytes: u64,
+    /// The lower bound that it states; if the plan is right, its certificate was verified.
+    pub lower_bound_bytes: u64,
     /// All faults.
     pub faults: Vec<String>,
     /// Time of checking alone.
@@ -140,6 +150,8 @@ impl CheckSummary {
 pub struct PackSummary {
     /// The file.
     pub problem: String,
+    /// Whether the offsets are right, and within the capacity if one was given.
+    pub ok: bool,
     /// Buffers in it.
     pub buffers: usize,
     /// No placement can do with less.
@@ -171,6 +183,8 @@ mod tests {
             model: "m".into(),
             plan: "p".into(),
             ok: true,
+            arena_bytes: 1,
+            lower_bound_bytes: 1,
             faults: Vec::new(),
             seconds: 0.5,
         };

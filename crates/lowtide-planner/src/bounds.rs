@@ -32,7 +32,7 @@ struct Sizes<'a> {
 }
 
 impl Sizes<'_> {
-    /// Padded bytes of a storage; zero if the plan does not place it.
+    /// Bytes that a storage takes at least; zero if the plan does not place it.
     fn storage(&self, storage: TensorId) -> Bytes {
         let tensor = &self.graph.tensors()[storage];
         let is_placed = match tensor.kind {
@@ -40,7 +40,12 @@ impl Sizes<'_> {
             TensorKind::Input => self.inputs == InputMemory::Arena,
             TensorKind::Weight => false,
         };
-        if is_placed { self.padded(tensor.size.bound()) } else { Bytes::ZERO }
+        match (is_placed, self.graph.is_part(storage)) {
+            (false, _) => Bytes::ZERO,
+            // Side by side in a whole, parts are not padded.
+            (true, true) => tensor.size.bound().unwrap_or_default(),
+            (true, false) => self.padded(tensor.size.bound()),
+        }
     }
 
     fn padded(&self, bytes: Option<Bytes>) -> Bytes {

@@ -42,11 +42,17 @@ impl Colouring {
 
 /// Colours all items.
 pub fn colour(problem: &Problem, by: ColourBy) -> Colouring {
+    if by == ColourBy::Best {
+        let [start, end] = [ColourBy::Start, ColourBy::End].map(|by| colour(problem, by));
+        return if end.bytes() < start.bytes() { end } else { start };
+    }
     let items = problem.items();
     let spans: IndexVec<BufferId, Interval> = items.iter().map(lowtide_core::Item::span).collect();
     let mut order: Vec<BufferId> = items.ids().collect();
     match by {
-        ColourBy::Start => order.sort_by_key(|&id| (spans[id].start, spans[id].end, id)),
+        ColourBy::Start | ColourBy::Best => {
+            order.sort_by_key(|&id| (spans[id].start, spans[id].end, id));
+        }
         ColourBy::End => order.sort_by_key(|&id| (spans[id].end, spans[id].start, id)),
     }
     let mut colours = IndexVec::filled(items.len(), 0);

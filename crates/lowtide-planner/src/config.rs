@@ -90,9 +90,11 @@ impl Preset {
 /// In which order buffers are coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColourBy {
-    /// By the first step: uses the fewest colours.
+    /// Both ways; the one whose blocks take fewer bytes is kept.
     #[default]
+    Best,
+    /// By the first step: uses the fewest colours.
     Start,
-    /// By the last step: the seed's rule, not optimal.
+    /// By the last step: may use more colours, though often fewer bytes.
     End,
 }

@@ -163,7 +163,7 @@ fn place(problem: &Problem, bound: Bytes, config: &PlanConfig) -> Placement {
     match config.reuse {
         Reuse::Pack => pack(problem, bound, config.pack_steps).placement,
         Reuse::Colour => colour(problem, config.colour_by).placement(),
-        Reuse::None => side_by_side(problem),
+        Reuse::Safe => side_by_side(problem),
     }
 }
 

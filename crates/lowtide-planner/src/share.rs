@@ -7,8 +7,8 @@
 //! ~~~
 //!
 //! An output is written over an input when the operator allows it, the input's whole storage dies there, the
-//! sizes are fixed and equal, no other operand lies on those bytes, and the storage is neither the caller's
-//! nor an output of the graph. That is never worse for the live sum, which would hold both during that step.
+//! sizes are fixed and equal, no other operand lies on those bytes, their elements stand in the same order, and
+//! the storage is neither the caller's nor an output of the graph. That is never worse for the live sum, which would hold both during that step.
 //! Tensors of unknown size, and unknown scratch, go to the pool, each on its own. Cost: O(n log n).
 
 use crate::PlanConfig;
@@ -18,6 +18,8 @@ use lowtide_core::{
     Op, Order, Problem, Residence, ResidenceId, Reuse, RunId, Sharing, Size, Space, SpaceId,
     SpaceKind, Step, TensorId, TensorKind,
 };
+
+use std::collections::BTreeSet;
 
 /// The space of planned offsets.
 pub(crate) const ARENA: SpaceId = SpaceId::new(0);
@@ -39,7 +41,7 @@ pub(crate) struct Layout {
 pub(crate) fn share(graph: &Graph, order: &Order, config: &PlanConfig) -> Layout {
     let lifetimes = placed_lifetimes(graph, order, config);
     let mut sharing = InPlace::new(graph, &lifetimes);
-    if config.in_place && config.reuse != Reuse::None {
+    if config.in_place && config.reuse != Reuse::Safe {
         for (run, &op) in order.schedule().iter_enumerated() {
             sharing.overwrite_dying_inputs(run, &graph.ops()[op]);
         }
@@ -98,12 +100,18 @@ impl<'a> InPlace<'a> {
         let mut storages: Vec<TensorId> =
             op.inputs.iter().map(|&t| self.graph.storage(t)).collect();
         storages.sort_unstable();
+        // What the operator changes in place is no place for another output.
+        let changed = op.sharing.iter().filter_map(|sharing| match *sharing {
+            Sharing::Mutates { of, .. } => Some(self.graph.storage(of)),
+            _ => None,
+        });
+        let changed: BTreeSet<TensorId> = changed.collect();
         for sharing in permissions {
             let &Sharing::MayOverwrite { output, of } = sharing else { continue };
             let storage = self.graph.storage(of);
             let first = storages.partition_point(|&other| other < storage);
             let is_alone = storages.get(first + 1) != Some(&storage);
-            if is_alone && self.may_follow(run, output, of) {
+            if is_alone && !changed.contains(&storage) && self.may_follow(run, output, of) {
                 self.successors[storage] = Some(output);
                 self.has_predecessor[output] = true;
             }
@@ -123,6 +131,7 @@ impl<'a> InPlace<'a> {
             && size(output).is_some()
             && size(output) == size(storage)
             && self.graph.extent(of).bytes == size(storage)
+            && self.graph.extent(of).is_exact
     }
 }
 

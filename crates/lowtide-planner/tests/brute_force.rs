@@ -156,7 +156,7 @@ fn colouring_by_start_uses_the_fewest_colours_and_by_end_is_right() {
         let fewest = fewest_by_trying(&spans);
         assert_eq!(fewest_colours(&problem), fewest);
         assert_eq!(colour(&problem, ColourBy::Start).blocks.len(), fewest);
-        for by in [ColourBy::Start, ColourBy::End] {
+        for by in [ColourBy::Best, ColourBy::Start, ColourBy::End] {
             let colouring = colour(&problem, by);
             assert!(colouring.blocks.len() >= fewest);
             assert_eq!(check_placement(&problem, &colouring.placement()), []);

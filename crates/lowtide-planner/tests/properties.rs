@@ -23,7 +23,7 @@ fn any_config(u: &mut Unstructured<'_>) -> arbitrary::Result<PlanConfig> {
     Ok(PlanConfig {
         order: *u.choose(&[OrderRule::File, OrderRule::Score, OrderRule::Best])?,
         reuse: *u.choose(&Reuse::ALL)?,
-        colour_by: *u.choose(&[ColourBy::Start, ColourBy::End])?,
+        colour_by: *u.choose(&[ColourBy::Best, ColourBy::Start, ColourBy::End])?,
         in_place: u.arbitrary()?,
         inputs: *u.choose(&[InputMemory::Caller, InputMemory::Arena])?,
         align: *u.choose(&[Align::ONE, Align::CACHE_LINE, Align::new(256).unwrap()])?,

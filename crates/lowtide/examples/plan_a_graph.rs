@@ -1,7 +1,6 @@
 //! Plans a graph that comes from no file: sizes, sharing and scratch are handed over.
 
-use lowtide_core::{Bytes, GraphBuilder, Op, Sharing, Size};
-use lowtide_planner::{PlanConfig, plan};
+use lowtide::{Bytes, GraphBuilder, Op, PlanConfig, Sharing, Size, check, plan};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut b = GraphBuilder::new("example");
@@ -17,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let graph = b.finish()?;
     let planned = plan(&graph, &PlanConfig::default())?;
-    let checked = lowtide_core::check(&graph, planned.plan)?;
+    let checked = check(&graph, planned.plan)?;
     // `active` is written over `hidden`: one megabyte and the scratch, not two.
     assert_eq!(checked.plan().stats.arena_bytes, Bytes((1 << 20) + 65536));
     Ok(())

@@ -5,7 +5,7 @@
 //! ~~~
 //!
 //! Each step is a function, usable alone; [`load`] is the one that knows files. A graph of another framework is
-//! built with [`GraphBuilder`](lowtide_core::GraphBuilder) and needs no file:
+//! built with [`GraphBuilder`] and needs no file:
 //!
 //! ~~~
 #![doc = include_str!("../examples/plan_a_graph.rs")]
@@ -18,8 +18,13 @@ mod summary;
 
 pub use load::{LoadError, LoadOptions, Loaded, load};
 pub use lowtide_core as core;
-pub use lowtide_core::{CheckedPlan, Faults, Graph, Plan, check};
+pub use lowtide_core::{
+    Align, Bytes, CheckedPlan, Event, Faults, Graph, GraphBuilder, GraphError, Op, Plan, Sharing,
+    Size, check,
+};
 pub use lowtide_formats as formats;
+pub use lowtide_onnx as onnx;
+pub use lowtide_ops as ops;
 pub use lowtide_ops::ResolveConfig;
 pub use lowtide_planner as planner;
 pub use lowtide_planner::{PlanConfig, PlanError, Planned, plan};

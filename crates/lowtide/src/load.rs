@@ -4,13 +4,13 @@
 //! model.onnx ──onnx::read──> Model ──ops::resolve──> Graph
 //! graph.json, graph.json.gz ──formats::read_graph──> Graph
 //! ~~~
-//! The kind is known by the name's ending, and where that says nothing by the first byte.
+//! The kind is known by the name's ending, and where that says nothing by the first byte. What is not a plain
+//! file (a pipe, standard input) is read into memory.
 
 use lowtide_core::{Graph, Model, TensorId};
 use lowtide_formats::{GraphJsonError, GraphLimits};
 use lowtide_ops::{ResolveConfig, ResolveError};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -40,8 +40,8 @@ pub struct Loaded {
     pub contradictions: Vec<String>,
     /// Computed tensors of unknown size.
     pub unknown_tensors: Vec<TensorId>,
-    /// Names of dimensions that the file leaves open and that can be bound, those of its inputs first.
-    pub dims: Vec<String>,
+    /// Names of dimensions that the file has and nobody has bound, those of its inputs first.
+    pub open_dims: Vec<String>,
 }
 
 /// Why a file gives no graph.
@@ -58,7 +58,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// It is no model.
-    #[error("`{}` is not a model that can be read", path.display())]
+    #[error("`{}` is not an ONNX model that can be read (nor a graph, which begins with `{{`)", path.display())]
     Onnx {
         /// Which file.
         path: PathBuf,
@@ -84,6 +84,12 @@ pub enum LoadError {
         #[source]
         source: GraphJsonError,
     },
+    /// A dimension was bound of a graph file.
+    #[error("cannot bind `{name}`: the sizes of a graph file are fixed, --dim is for ONNX models")]
+    FixedSizes {
+        /// The name that was given.
+        name: String,
+    },
     /// Dimensions were bound that the file does not have.
     #[error("no dimension is named {unused}; the file has {known}")]
     UnusedDims {
@@ -94,33 +100,49 @@ pub enum LoadError {
     },
 }
 
-/// Reads a model or graph. Memory follows the length of the file.
+/// Reads a model or graph; `-` is standard input. Memory follows the length of the file.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
-    let is_json =
-        is_json(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
-    if is_json { load_json(path, options) } else { load_onnx(path, options) }
+    let io = |source| LoadError::Io { path: path.to_owned(), source };
+    let is_plain = path.as_os_str() != "-" && path.metadata().map_err(io)?.is_file();
+    if is_plain && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("onnx")) {
+        let model = lowtide_onnx::read(path, &options.onnx);
+        let model = model.map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
+        return resolve(path, model, options);
+    }
+    let bytes = read_all(path).map_err(io)?;
+    if is_json(path, &bytes) {
+        return load_json(path, &bytes, options);
+    }
+    let model = lowtide_onnx::parse(bytes.into(), &options.onnx);
+    let model = model.map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
+    resolve(path, model, options)
+}
+
+fn read_all(path: &Path) -> io::Result<Vec<u8>> {
+    if path.as_os_str() != "-" {
+        return std::fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Whether a file is a graph in JSON; otherwise it is a model.
-fn is_json(path: &Path) -> io::Result<bool> {
-    let mut first = [0; 1];
-    let read = File::open(path)?.read(&mut first)?;
+fn is_json(path: &Path, bytes: &[u8]) -> bool {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    Ok(match ending.as_deref() {
+    match ending.as_deref() {
         Some("onnx") => false,
         Some("json" | "gz") => true,
-        _ => read == 1 && matches!(first[0], b'{' | 0x1f),
-    })
+        _ => matches!(bytes, [b'{' | b'\n' | b' ', ..] | [0x1f, 0x8b, ..]),
+    }
 }
 
-fn load_json(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
-    let ResolveConfig { dims, max_dims } = &options.resolve;
+fn load_json(path: &Path, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
+    let ResolveConfig { dims, max_dims, .. } = &options.resolve;
     if let Some(name) = dims.keys().chain(max_dims.keys()).next() {
-        return Err(LoadError::UnusedDims { unused: quoted(&[name]), known: quoted(&[]) });
+        return Err(LoadError::FixedSizes { name: name.clone() });
     }
-    let bytes =
-        std::fs::read(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
-    let graph = lowtide_formats::read_graph(&bytes, &options.graph)
+    let graph = lowtide_formats::read_graph(bytes, &options.graph)
         .map_err(|source| LoadError::GraphJson { path: path.to_owned(), source })?;
     Ok(Loaded {
         model: None,
@@ -128,28 +150,30 @@ fn load_json(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
         unknown_ops: BTreeMap::new(),
         contradictions: Vec::new(),
         unknown_tensors: unknown_tensors(&graph),
-        dims: Vec::new(),
+        open_dims: Vec::new(),
         graph,
     })
 }
 
-fn load_onnx(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
-    let model = lowtide_onnx::read(path, &options.onnx)
-        .map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
+fn resolve(path: &Path, model: Model, options: &LoadOptions) -> Result<Loaded, LoadError> {
+    let names = lowtide_ops::dim_names(&model);
     let unused = lowtide_ops::unused_dims(&model, &options.resolve);
     if !unused.is_empty() {
-        let known = lowtide_ops::dim_names(&model);
-        return Err(LoadError::UnusedDims { unused: quoted(&unused), known: quoted(&known) });
+        return Err(LoadError::UnusedDims { unused: quoted(&unused), known: quoted(&names) });
     }
+    let bound = |name: &str| {
+        let ResolveConfig { dims, max_dims, .. } = &options.resolve;
+        dims.contains_key(name) || max_dims.contains_key(name)
+    };
+    let open_dims = names.iter().filter(|name| !bound(name)).map(|&name| name.to_owned()).collect();
     let resolved = lowtide_ops::resolve(&model, model.main, &options.resolve)
         .map_err(|source| LoadError::Resolve { path: path.to_owned(), source })?;
-    let dims = lowtide_ops::dim_names(&model).into_iter().map(str::to_owned).collect();
     Ok(Loaded {
         file_ops: model.main_graph().file_op_count(),
         unknown_ops: resolved.unknown_ops,
         contradictions: resolved.contradictions,
         unknown_tensors: unknown_tensors(&resolved.graph),
-        dims,
+        open_dims,
         graph: resolved.graph,
         model: Some(model),
     })

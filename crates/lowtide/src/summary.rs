@@ -15,6 +15,7 @@ pub fn summary(
 ) -> PlanSummary {
     let Loaded { graph, .. } = loaded;
     let Planned { plan, order, tried } = planned;
+    let complete = plan.stats.pool_tensors == 0;
     let tried = tried.iter().map(|tried| TriedRow {
         rule: tried.rule.to_owned(),
         peak_bytes: tried.peak.0,
@@ -22,6 +23,7 @@ pub fn summary(
     });
     PlanSummary {
         model: model.to_owned(),
+        fingerprint: graph.fingerprint().to_string(),
         ops: loaded.file_ops,
         runs: plan.schedule.len(),
         tensors: graph.tensors().len(),
@@ -34,14 +36,16 @@ pub fn summary(
         placement_bound_bytes: plan.placement_bound.bytes.0,
         arena_bytes: plan.stats.arena_bytes.0,
         pool_tensors: plan.stats.pool_tensors,
-        order_proven: plan.order_proven(),
-        placement_proven: plan.placement_proven(),
+        complete,
+        order_proven: complete && plan.order_proven(),
+        placement_proven: complete && plan.placement_proven(),
         order_rule: plan.order_rule.clone(),
         reuse: plan.reuse.name().to_owned(),
         align_bytes: plan.align.bytes().0,
         tried: tried.collect(),
         colours: (plan.reuse == Reuse::Colour).then(|| colours_row(graph, order, config)),
         unknown_ops: loaded.unknown_ops.clone(),
+        open_dims: loaded.open_dims.clone(),
         seconds,
     }
 }

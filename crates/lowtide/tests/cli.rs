@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -142,7 +143,7 @@ fn dimensions_are_bound_by_name() {
     let pool = |json: &str| number(json, "pool_tensors");
     assert!(pool(&bound) < pool(&open) && pool(&most) == pool(&bound), "{open}{bound}");
     assert_eq!(8 * number(&bound, "no_reuse_bytes"), number(&most, "no_reuse_bytes"));
-    assert!(run(0, &["plan", &dynamic]).contains("--dim NAME=N"));
+    assert!(run(0, &["plan", &dynamic]).contains("INCOMPLETE: 99 tensors of unknown size"));
     let message = refused(&["plan", &dynamic, "--dim", "bacth=1"]);
     assert!(message.contains("`bacth`") && message.contains("`batch`"), "{message}");
     refused(&["plan", &dynamic, "--dim", "batch"]);
@@ -157,8 +158,7 @@ fn tables_are_written_on_request() {
     let (events, lifetimes) = (path("events.csv"), path("lifetimes.csv"));
     run(0, &["plan", &model("chain_small.onnx"), "--events", &events, "--lifetimes", &lifetimes]);
     let events = fs::read_to_string(events).unwrap();
-    let head =
-        "event_id,event_type,tensor_name,buffer_index,op_id,step,offset,bytes,space,worker\n";
+    let head = "event_id,event_type,tensor_name,buffer_index,op_id,step,offset,bytes,space,worker,";
     assert!(events.starts_with(head), "{events}");
     assert!(["ALLOC", "EXEC", "FREE"].iter().all(|kind| events.contains(kind)), "{events}");
     assert!(fs::read_to_string(lifetimes).unwrap().lines().count() > 15);
@@ -174,7 +174,8 @@ fn a_plan_that_is_wrong_is_an_answer_and_one_that_is_none_is_an_error() {
     run(0, &["plan", &chain, "-o", &path]);
     let good = fs::read_to_string(&path).unwrap();
     assert!(
-        run(1, &["check", &model("diamond_tiny.onnx"), &path]).contains("the plan is for graph")
+        run(1, &["check", &model("diamond_tiny.onnx"), &path])
+            .contains("the plan is for another graph")
     );
     fs::write(&path, good.replace("\"arena_bytes\":", "\"arena_bytes\":1")).unwrap();
     let json = run(1, &["check", &chain, &path, "--json"]);
@@ -216,6 +217,69 @@ fn every_prefix_of_a_model_is_an_error_or_a_model() {
         let output = lowtide(&["plan", &path]);
         assert!(matches!(output.status.code(), Some(0 | 2)), "{length}: {output:?}");
     }
+}
+
+#[test]
+fn over_capacity_is_an_answer_with_a_reason() {
+    let unet = model("unet_small_128.onnx");
+    run(0, &["plan", &unet, "--capacity", "4MiB"]);
+    run(0, &["plan", &unet, "--capacity", "4194304"]);
+    let output = lowtide(&["plan", &unet, "--capacity", "3.5MiB"]);
+    assert_eq!(output.status.code(), Some(1));
+    let reason = String::from_utf8(output.stderr).unwrap();
+    assert!(reason.contains("no order can do with less than 4.00 MiB"), "{reason}");
+    let hard = testdata("problems").join("A.1048576.csv").display().to_string();
+    let output = lowtide(&["pack", &hard, "--capacity", "1MiB", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("none is excluded"));
+    refused(&["plan", &unet, "--capacity", "lots"]);
+}
+
+#[test]
+fn models_come_from_pipes_and_standard_input_too() {
+    for name in ["graphs/tiny.json", "onnx/diamond_tiny.onnx"] {
+        let bytes = fs::read(testdata(name)).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lowtide"))
+            .args(["plan", "-", "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&bytes).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}");
+        let piped = number(&String::from_utf8(output.stdout).unwrap(), "arena_bytes");
+        let path = testdata(name).display().to_string();
+        assert_eq!(piped, number(&run(0, &["plan", &path, "--json"]), "arena_bytes"));
+    }
+    refused(&["plan", &model("chain_small.onnx"), "-o", "-"]);
+}
+
+#[test]
+fn the_planned_graph_is_written_with_its_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("graph.json").display().to_string();
+    let fingerprint =
+        |json: String| json.split("\"fingerprint\": ").nth(1).unwrap()[..34].to_owned();
+    let onnx = run(0, &["plan", &model("squeezenet1_1.onnx"), "--json", "--graph", &path]);
+    assert_eq!(fingerprint(onnx), fingerprint(run(0, &["plan", &path, "--json"])));
+    assert!(fs::read_to_string(path).unwrap().contains("Concat"));
+}
+
+#[test]
+fn flags_that_mean_nothing_are_named() {
+    let args = [
+        "plan",
+        &model("chain_small.onnx"),
+        "--order",
+        "file",
+        "--alpha",
+        "1",
+        "--colour-by",
+        "end",
+    ];
+    let warnings = String::from_utf8(lowtide(&args).stderr).unwrap();
+    assert!(warnings.contains("--alpha") && warnings.contains("--colour-by"), "{warnings}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Last stage: statistics recomputed, certificates of bounds verified.
 
-use super::{Fault, is_placed, padded};
+use super::{Fault, is_placed, padded, reserved_bytes};
 use crate::{
-    Bound, Bytes, Graph, IndexVec, OpId, Plan, Proof, RunId, Sharing, Size, SpaceKind, Step,
-    TensorId,
+    Bound, Bytes, Graph, IndexVec, Occupant, OpId, Plan, Proof, RunId, Sharing, Size, SpaceKind,
+    Step, TensorId,
 };
 use std::collections::BTreeSet;
 
@@ -25,6 +25,11 @@ pub(super) fn judge(
     }
     let shown = certificate(graph, plan, plan.order_bound.proof);
     bound("order", plan.order_bound, shown, faults);
+    let peak = live.and_then(|live| live.iter().copied().max());
+    let is_shown = shown.is_some_and(|shown| plan.order_bound.bytes <= shown);
+    if let Some(peak) = peak.filter(|&peak| is_shown && peak < plan.order_bound.bytes) {
+        faults.push(Fault::BoundAbovePeak { bound: plan.order_bound.bytes, peak });
+    }
     let shown = match (plan.placement_bound.proof, live) {
         (Proof::LiveSum(_), None) => return,
         (Proof::LiveSum(Step(step)), Some(live)) => live.get(RunId::new(step)).copied(),
@@ -106,8 +111,8 @@ fn working_set(graph: &Graph, plan: &Plan, op: OpId) -> Bytes {
     (total + scratch).saturating_sub(saved)
 }
 
-/// Padded bytes of a storage in the arena; none for what lies elsewhere.
+/// Bytes that a storage takes at least; none for what the plan does not place.
 fn reserved(graph: &Graph, plan: &Plan, storage: TensorId) -> Bytes {
-    let bytes = graph.tensors()[storage].size.bound().unwrap_or_default();
-    if is_placed(graph, plan, storage) { padded(plan, bytes) } else { Bytes::ZERO }
+    let bytes = reserved_bytes(graph, plan, Occupant::Tensor(storage)).unwrap_or_default();
+    if is_placed(graph, plan, storage) { bytes } else { Bytes::ZERO }
 }

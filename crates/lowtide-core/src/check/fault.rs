@@ -8,7 +8,9 @@ use std::fmt;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum Fault {
-    #[error("the plan is for graph {found}, this graph is {wanted}")]
+    #[error(
+        "the plan is for another graph, {found}; this one, with its dimensions as bound, is {wanted}"
+    )]
     OtherGraph { found: String, wanted: String },
     #[error("{place} is {found}, but there are only {limit}")]
     OutOfRange { place: String, found: u32, limit: usize },
@@ -28,6 +30,12 @@ pub enum Fault {
         "`{what}` ({residence}) lies at {offset} in its buffer, not a multiple of its element size {element}"
     )]
     SplitElement { residence: ResidenceId, what: String, offset: u64, element: u64 },
+    #[error(
+        "`{what}` ({residence}) lies at {offset} in its buffer, wanted a multiple of {align}, as it is no part of anything"
+    )]
+    MisalignedPart { residence: ResidenceId, what: String, offset: u64, align: u64 },
+    #[error("{what} is {found}, the limit is {limit}")]
+    OverLimit { what: String, found: u64, limit: u64 },
     #[error("`{what}` ({residence}) ends at {end}, its space has {size} bytes")]
     OutsideSpace { residence: ResidenceId, what: String, end: u64, size: u64 },
     #[error("`{what}` ({residence}) is given {found}, the graph says {wanted}")]
@@ -39,7 +47,7 @@ pub enum Fault {
     #[error("in safe mode `{first}` and `{second}` share bytes")]
     SharedInSafeMode { first: String, second: String },
 
-    #[error("event {event} runs {found}, wanted {wanted}")]
+    #[error("event {event} executes {found}, wanted {wanted}")]
     OutOfTurn { event: usize, found: RunId, wanted: String },
     #[error("the events end after {found} of {wanted} runs")]
     MissingRuns { found: usize, wanted: usize },
@@ -66,6 +74,12 @@ pub enum Fault {
     #[error("operator `{op}` at step {step} uses `{what}` ({residence}), which is not held")]
     NotHeld { op: String, step: Step, residence: ResidenceId, what: String },
 
+    #[error(
+        "operator `{op}` at step {step} writes `{what}` ({residence}), but not all of its bytes are its own any more"
+    )]
+    BytesLost { op: String, step: Step, residence: ResidenceId, what: String },
+    #[error("`{what}` ({residence}) was overwritten at step {step} and is not freed right after")]
+    LateFree { step: Step, residence: ResidenceId, what: String },
     #[error("`{new}` ({new_id}) and `{old}` ({old_id}) hold the same bytes at step {step}: {why}")]
     HeldTwice {
         step: Step,
@@ -86,6 +100,8 @@ pub enum Fault {
     WrongStatistic { name: &'static str, found: u64, wanted: u64 },
     #[error("the {which} bound claims {found}, its certificate shows {shown}")]
     BoundNotShown { which: &'static str, found: Bytes, shown: Bytes },
+    #[error("the order bound is {bound}, above the peak of the plan, {peak}")]
+    BoundAbovePeak { bound: Bytes, peak: Bytes },
     #[error("the {which} bound has a proof of the wrong kind: {found}")]
     WrongProof { which: &'static str, found: String },
 }

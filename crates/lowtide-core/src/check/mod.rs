@@ -12,15 +12,16 @@
 //! The rules, each a kind of [`Fault`]:
 //!
 //! 1. *Tables* (`tables`): the fingerprint is the graph's; ids are in range; residences tile the buffers and
-//!    stay inside their space; offsets are aligned; sizes and scratch are the graph's; weights and the
+//!    stay inside their space; offsets are aligned, inside a buffer too unless the residence is a part; sizes and scratch are the graph's; weights and the
 //!    caller's inputs have no residence; in safe mode no byte is reserved twice.
 //! 2. *Protocol* (`replay`): runs happen once and in schedule order, every operator runs, each after the
 //!    writers of what it reads; a residence is allocated once, just before the run that needs it first, and
 //!    freed once, after its last use; what is not an output is freed; spans say the same as the events;
 //!    bindings name the right residence.
 //! 3. *Bytes* (`replay`, `shadow`): no byte is held twice, unless the operator about to run may
-//!    overwrite the dying input with the output, byte for byte, and no other input lies there, or the input
-//!    is a part of the output and lies in its place; every read sees the bytes of the right writer, through
+//!    overwrite the dying input with the output, byte for byte, and no other operand lies there, or the input
+//!    is a part of the output and lies in its place; what was overwritten is freed right after the run; what
+//!    is written is held; every read sees the bytes of the right writer, through
 //!    views and mutations; at the end every output of the graph is held and right.
 //! 4. *Claims* (`claims`): statistics are recomputed, certificates of bounds verified; those about what is
 //!    live only if the replay found no fault.
@@ -39,7 +40,8 @@ mod tables;
 pub use fault::{Fault, Faults};
 pub use packing::{PlacementFault, check_placement};
 
-use crate::{Bytes, Graph, InputMemory, Plan, TensorId, TensorKind};
+use crate::{Bytes, Graph, InputMemory, Occupant, OpId, Plan, ResidenceId, TensorId, TensorKind};
+use shadow::{Address, Region};
 
 /// A plan that has been judged: the only kind that a runtime accepts.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +79,52 @@ fn is_placed(graph: &Graph, plan: &Plan, tensor: TensorId) -> bool {
         TensorKind::Computed => graph.is_storage(tensor),
         TensorKind::Input => plan.inputs == InputMemory::Arena && !plan.schedule.is_empty(),
         TensorKind::Weight => false,
+    }
+}
+
+/// The first byte of a residence: in its arena, or in its buffer where that lies in a pool.
+fn address(plan: &Plan, id: ResidenceId) -> Address {
+    let residence = &plan.residences[id];
+    let buffer = &plan.buffers[residence.buffer];
+    match buffer.offset {
+        Some(offset) => Address {
+            region: Region::Space(buffer.space.raw()),
+            offset: (offset + residence.offset).0,
+        },
+        None => {
+            Address { region: Region::Pooled(residence.buffer.raw()), offset: residence.offset.0 }
+        }
+    }
+}
+
+/// Bytes that a residence keeps for itself: padded, unless it is a tensor that may be a part of another one
+/// and so may end where the next part begins; `None` without a bound.
+fn reserved_bytes(graph: &Graph, plan: &Plan, what: Occupant) -> Option<Bytes> {
+    match what {
+        Occupant::Tensor(tensor) => {
+            let bytes = graph.tensors()[tensor].size.bound()?;
+            Some(if graph.is_part(tensor) { bytes } else { padded(plan, bytes) })
+        }
+        Occupant::Scratch(run) => {
+            graph.ops()[plan.op(run)].scratch.bound().map(|bytes| padded(plan, bytes))
+        }
+    }
+}
+
+/// Names for faults. A fault carries them, so they are short whatever the model says.
+fn tensor_label(graph: &Graph, tensor: TensorId) -> String {
+    shortened(&graph.tensor_label(tensor))
+}
+
+fn op_label(graph: &Graph, op: OpId) -> String {
+    shortened(&graph.op_label(op))
+}
+
+fn shortened(name: &str) -> String {
+    const LONGEST: usize = 120;
+    match name.char_indices().nth(LONGEST) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}...", &name[..end]),
     }
 }
 

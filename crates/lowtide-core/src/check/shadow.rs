@@ -9,7 +9,7 @@ use crate::Bytes;
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
-/// Memory that does not touch other memory: an arena, one block of a pool, one tensor of the caller's.
+/// Memory that does not touch other memory: an arena, one buffer of a pool, one tensor of the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Region {
     Space(u32),
@@ -70,7 +70,8 @@ impl<T: Copy + PartialEq> Segments<T> {
         let before = self.rows.range((Unbounded, Excluded(range.start))).next_back();
         let within = self.rows.range((Included(range.start), Excluded(range.at(range.end))));
         before.into_iter().chain(within).filter_map(move |(&start, &(end, value))| {
-            let touches = start.region == range.start.region && end > range.start.offset;
+            let touches =
+                start.region == range.start.region && end > range.start.offset && range.len() > 0;
             let start = start.max(range.start);
             touches.then_some((Range { start, end: end.min(range.end) }, value))
         })
@@ -185,5 +186,7 @@ mod tests {
         segments.set(range(2, 2), 'b');
         assert_eq!(bytes(&segments), "aaaa......");
         assert_eq!(segments.first_other(range(2, 2), 'z'), None);
+        assert_eq!(segments.overlapping(range(3, 3)).count(), 0);
+        assert_eq!(segments.first_other(range(3, 3), 'z'), None);
     }
 }

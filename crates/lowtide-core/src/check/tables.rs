@@ -1,6 +1,6 @@
 //! First stage: do the tables of a plan fit each other and the graph, before anything is replayed?
 
-use super::{Fault, is_placed, padded};
+use super::{Fault, address, is_placed, op_label, reserved_bytes, tensor_label};
 use crate::{
     Buffer, BufferId, Bytes, Graph, Id, Interval, Occupant, Plan, Residence, ResidenceId, Size,
     SpaceKind, Step, TensorKind,
@@ -10,6 +10,11 @@ use crate::{
 pub(super) fn faults(graph: &Graph, plan: &Plan) -> Vec<Fault> {
     let mut tables = Tables { graph, plan, faults: Vec::new() };
     tables.fingerprint();
+    if !tables.faults.is_empty() {
+        // Against another graph every row would be wrong.
+        return tables.faults;
+    }
+    tables.spaces();
     tables.schedule();
     tables.bindings();
     tables.buffers();
@@ -17,7 +22,7 @@ pub(super) fn faults(graph: &Graph, plan: &Plan) -> Vec<Fault> {
         tables.residences();
         tables.events();
     }
-    if tables.faults.is_empty() && plan.reuse == crate::Reuse::None {
+    if tables.faults.is_empty() && plan.reuse == crate::Reuse::Safe {
         tables.safe_mode();
     }
     tables.faults
@@ -44,6 +49,17 @@ impl Tables<'_> {
         if found != wanted {
             let (found, wanted) = (found.to_string(), wanted.to_string());
             self.faults.push(Fault::OtherGraph { found, wanted });
+        }
+    }
+
+    /// All spaces together stay within what sizes may add up to, so that sums over them do not overflow.
+    fn spaces(&mut self) {
+        let limit = Bytes::MAX_TOTAL.0;
+        let sum =
+            self.plan.spaces.iter().fold(0, |sum: u64, space| sum.saturating_add(space.size.0));
+        if sum > limit {
+            let what = "the size of all spaces together".to_owned();
+            self.faults.push(Fault::OverLimit { what, found: sum, limit });
         }
     }
 
@@ -175,22 +191,36 @@ impl Tables<'_> {
             return;
         }
         let buffer = &self.plan.buffers[residence.buffer];
-        let Some(base) = buffer.offset else { return };
-        let Some(bytes) = wanted.bound() else {
+        if buffer.offset.is_some() && wanted.bound().is_none() {
             self.faults.push(Fault::UnboundedInArena { residence: id, what: what(), size: wanted });
             return;
-        };
-        let size = self.plan.spaces[buffer.space].size;
-        let end = base.checked_add(residence.offset).and_then(|start| start.checked_add(bytes));
-        if end.is_none_or(|end| end > size) {
-            let end = end.map_or(u64::MAX, |end| end.0);
-            let fault = Fault::OutsideSpace { residence: id, what: what(), end, size: size.0 };
-            self.faults.push(fault);
         }
+        // A buffer in a pool is found when the model runs; its end still has to be a number.
+        let limit = match buffer.offset {
+            Some(_) => self.plan.spaces[buffer.space].size,
+            None => Bytes::MAX_TOTAL,
+        };
+        let start = buffer.offset.unwrap_or_default().checked_add(residence.offset);
+        let end = start.and_then(|start| start.checked_add(wanted.bound().unwrap_or_default()));
+        if end.is_none_or(|end| end > limit) {
+            let (end, size) = (end.map_or(u64::MAX, |end| end.0), limit.0);
+            self.faults.push(Fault::OutsideSpace { residence: id, what: what(), end, size });
+        }
+        self.inner_offset(id, residence);
+    }
+
+    /// Where a residence lies in its buffer: a part at a multiple of its element, all else aligned.
+    fn inner_offset(&mut self, id: ResidenceId, residence: &Residence) {
+        let what = || label(self.graph, self.plan, id);
+        let offset = residence.offset.0;
+        let is_part =
+            matches!(residence.what, Occupant::Tensor(tensor) if self.graph.is_part(tensor));
         let element = element_bytes(self.graph, residence.what);
-        if !residence.offset.0.is_multiple_of(element) {
-            let (what, offset) = (what(), residence.offset.0);
-            self.faults.push(Fault::SplitElement { residence: id, what, offset, element });
+        if !is_part && !residence.offset.is_aligned(self.plan.align) {
+            let (what, align) = (what(), self.plan.align.bytes().0);
+            self.faults.push(Fault::MisalignedPart { residence: id, what, offset, align });
+        } else if !offset.is_multiple_of(element) {
+            self.faults.push(Fault::SplitElement { residence: id, what: what(), offset, element });
         }
     }
 
@@ -216,29 +246,24 @@ impl Tables<'_> {
         }
     }
 
-    /// Every residence of an arena has bytes of its own for the whole run.
+    /// Every residence has bytes of its own for the whole run, in a pool too.
     fn safe_mode(&mut self) {
         let mut ranges: Vec<_> = self
             .plan
             .residences
-            .ids()
-            .filter_map(|id| {
-                let (space, start) = self.plan.address(id)?;
-                let bytes = self.plan.residences[id].size.bound()?;
-                (bytes > Bytes::ZERO).then_some((
-                    space,
-                    start,
-                    start + padded(self.plan, bytes),
-                    id,
-                ))
+            .iter_enumerated()
+            .filter_map(|(id, residence)| {
+                let start = address(self.plan, id);
+                let bytes = reserved_bytes(self.graph, self.plan, residence.what);
+                let end = bytes.map_or(u64::MAX, |bytes| start.offset + bytes.0);
+                (end > start.offset).then_some((start, end, id))
             })
             .collect();
         ranges.sort_unstable();
         for pair in ranges.windows(2) {
-            let (first, second) = (pair[0], pair[1]);
-            if first.0 == second.0 && second.1 < first.2 {
-                let [first, second] =
-                    [first.3, second.3].map(|id| label(self.graph, self.plan, id));
+            let ((first_start, end, first), (start, _, second)) = (pair[0], pair[1]);
+            if first_start.region == start.region && start.offset < end {
+                let [first, second] = [first, second].map(|id| label(self.graph, self.plan, id));
                 self.faults.push(Fault::SharedInSafeMode { first, second });
             }
         }
@@ -255,7 +280,7 @@ fn element_bytes(graph: &Graph, what: Occupant) -> u64 {
 /// Names what stays in a residence whose occupant is in range.
 pub(super) fn label(graph: &Graph, plan: &Plan, id: ResidenceId) -> String {
     match plan.residences[id].what {
-        Occupant::Tensor(tensor) => graph.tensors()[tensor].name.to_string(),
-        Occupant::Scratch(run) => format!("scratch of {}", graph.op_label(plan.op(run))),
+        Occupant::Tensor(tensor) => tensor_label(graph, tensor),
+        Occupant::Scratch(run) => format!("scratch of {}", op_label(graph, plan.op(run))),
     }
 }

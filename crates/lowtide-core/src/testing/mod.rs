@@ -191,7 +191,12 @@ impl Maker {
         let kind = if self.limits.sharing { u.int_in_range(0..=9)? } else { 0 };
         match kind {
             1 | 2 => self.view(u, &mut op, inputs[0])?,
-            3 if inputs[0].is_computed => self.mutation(&mut op, inputs[0]),
+            3 if inputs[0].is_computed => {
+                self.mutation(&mut op, inputs[0]);
+                if u.ratio(1, 3)? {
+                    self.overwriting(&mut op, &inputs);
+                }
+            }
             4..=6 => self.overwriting(&mut op, &inputs),
             7 => self.concat(&mut op, &inputs),
             _ => self.plain(u, &mut op)?,

@@ -16,7 +16,7 @@ mod placed;
 mod sweep;
 
 use fit::first_fit;
-use lowtide_core::{BufferId, Bytes, Item, Placement, Problem};
+use lowtide_core::{Align, BufferId, Bytes, Item, Placement, Problem};
 
 /// A placement and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,15 +65,21 @@ pub fn pack(problem: &Problem, bound: Bytes, steps: u64) -> Packing {
     best
 }
 
-/// One that is always found. Fixed offsets need the rule that looks at what lies where.
+/// One that is always found: the sweep; above everything that has a fixed offset, if something has.
 fn first_packing(problem: &Problem) -> Packing {
-    if problem.items().iter().all(|item| item.pin.is_none()) {
-        return Packing { placement: sweep::sweep(problem), rule: "time", steps: 0 };
+    let pins = problem.items().iter().filter_map(|item| Some(item.pin? + item.extent()));
+    let pinned = pins.max().unwrap_or_default();
+    let mut placement = sweep::sweep(problem);
+    if pinned > Bytes::ZERO {
+        let align = problem.items().iter().map(|item| item.align).max().unwrap_or(Align::ONE);
+        let base = pinned.align_up(align).expect("a problem's sizes fit with padding");
+        placement.size = base + placement.size;
+        for (id, item) in problem.items().iter_enumerated() {
+            let offset = &mut placement.offsets[id];
+            *offset = item.pin.unwrap_or(base + *offset);
+        }
     }
-    let order = sorted(problem, by_size);
-    let mut endless = u64::MAX;
-    let placement = first_fit(problem, &order, Bytes(u64::MAX), &mut endless);
-    Packing { placement: placement.expect("the budget is endless"), rule: "size", steps: 0 }
+    Packing { placement, rule: "time", steps: 0 }
 }
 
 /// All items, fixed offsets first, then by the rule, ties by id.

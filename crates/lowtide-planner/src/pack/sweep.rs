@@ -5,7 +5,7 @@
 //! step 3: b3 comes   [b0][b3 ][h][b2][ rest ...      the smallest hole that is large enough
 //! ~~~
 //! An item of several rectangles takes its whole extent for its whole span. Cost: O(n log n), whatever lives
-//! together. Fixed offsets are not served.
+//! together. Items with a fixed offset are left out.
 
 use lowtide_core::{Align, BufferId, Bytes, IndexVec, Placement, Problem};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ fn moments(problem: &Problem) -> impl Iterator<Item = (u32, bool, BufferId)> {
     for (id, item) in problem.items().iter_enumerated() {
         let span = item.span();
         let extent = item.extent().0;
-        if extent > 0 && !span.is_empty() {
+        if extent > 0 && !span.is_empty() && item.pin.is_none() {
             moments.push((span.start.0, true, u64::MAX - extent, id));
             moments.push((span.end.0, false, 0, id));
         }

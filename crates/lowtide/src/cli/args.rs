@@ -1,7 +1,7 @@
 //! What can be typed.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lowtide::core::{Align, InputMemory, Reuse};
+use lowtide::core::{Align, Bytes, InputMemory, Reuse};
 use lowtide::planner::{ColourBy, OrderRule, PlanConfig, Preset, ScoreWeights};
 use lowtide::{LoadOptions, ResolveConfig};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) enum Command {
 /// Which model, and what its open dimensions are.
 #[derive(Debug, clap::Args)]
 pub(super) struct ModelArgs {
-    /// The model: .onnx, or .json / .json.gz in the neutral form (docs/graph-json.md).
+    /// The model: .onnx, or .json / .json.gz in the neutral form (docs/graph-json.md); - is standard input.
     pub(super) model: PathBuf,
     /// Bind a named dimension, as in batch=8; may be repeated.
     #[arg(long, value_name = "NAME=N", value_parser = dim)]
@@ -75,27 +75,30 @@ pub(super) struct PlanArgs {
     /// Which order of the operators.
     #[arg(long, value_enum, default_value_t)]
     order: OrderArg,
-    /// What the model is run for: sets alpha and beta.
-    #[arg(long, value_enum, default_value_t)]
-    preset: PresetArg,
-    /// Weight of the bytes that an operator frees per second, in the score rule.
+    /// What the model is run for: sets alpha and beta [default: inference].
+    #[arg(long, value_enum)]
+    preset: Option<PresetArg>,
+    /// Weight of the bytes that an operator frees per second, in the score rule [default: 0.7].
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     alpha: Option<f64>,
-    /// Weight of the distance to the end of the critical path, in the score rule.
+    /// Weight of the distance to the end of the critical path, in the score rule [default: 0.3].
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     beta: Option<f64>,
     /// How memory is reused.
     #[arg(long, value_enum, default_value_t)]
     mode: ModeArg,
-    /// In mode colour: whether buffers are coloured by their first or their last step.
-    #[arg(long, value_enum, default_value_t)]
-    colour_by: ColourByArg,
+    /// In mode colour: whether buffers are coloured by their first or their last step [default: best].
+    #[arg(long, value_enum)]
+    colour_by: Option<ColourByArg>,
     /// Never write an output over an input.
     #[arg(long)]
     no_in_place: bool,
     /// Who owns the memory of the model's inputs.
     #[arg(long, value_enum, default_value_t)]
     inputs: InputsArg,
+    /// Answer no (exit code 1) if the arena is larger than this, as in 4MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) capacity: Option<Bytes>,
     /// Alignment of buffers in bytes: a power of two.
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = align)]
     align: Align,
@@ -108,14 +111,30 @@ pub(super) struct PlanArgs {
     /// Write first and last use of every tensor as CSV (docs/csv.md).
     #[arg(long, value_name = "FILE")]
     pub(super) lifetimes: Option<PathBuf>,
+    /// Write the graph that was planned, with all names (docs/graph-json.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) graph: Option<PathBuf>,
     /// Print the figures as JSON (docs/json.md).
     #[arg(long)]
     pub(super) json: bool,
 }
 
 impl PlanArgs {
+    /// Flags that were given and mean nothing beside the others.
+    pub(super) fn unused(&self) -> Vec<&'static str> {
+        let score = matches!(self.order, OrderArg::File);
+        let colour = !matches!(self.mode, ModeArg::Colour);
+        let flags = [
+            ("--preset", score && self.preset.is_some()),
+            ("--alpha", score && self.alpha.is_some()),
+            ("--beta", score && self.beta.is_some()),
+            ("--colour-by", colour && self.colour_by.is_some()),
+        ];
+        flags.iter().filter(|flag| flag.1).map(|flag| flag.0).collect()
+    }
+
     pub(super) fn config(&self) -> PlanConfig {
-        let preset = match self.preset {
+        let preset = match self.preset.unwrap_or_default() {
             PresetArg::Inference => Preset::Inference,
             PresetArg::Training => Preset::Training,
             PresetArg::Dataflow => Preset::Dataflow,
@@ -134,9 +153,10 @@ impl PlanArgs {
             reuse: match self.mode {
                 ModeArg::Pack => Reuse::Pack,
                 ModeArg::Colour => Reuse::Colour,
-                ModeArg::Safe => Reuse::None,
+                ModeArg::Safe => Reuse::Safe,
             },
-            colour_by: match self.colour_by {
+            colour_by: match self.colour_by.unwrap_or_default() {
+                ColourByArg::Best => ColourBy::Best,
                 ColourByArg::Start => ColourBy::Start,
                 ColourByArg::End => ColourBy::End,
             },
@@ -151,8 +171,27 @@ impl PlanArgs {
     }
 }
 
+/// A number of bytes: 4096, 4KiB, 1.5MiB.
+fn bytes(text: &str) -> Result<Bytes, String> {
+    const UNITS: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
+    let wanted = || format!("`{text}` is no number of bytes, as in 4096, 4KiB or 1.5MiB");
+    let unit = UNITS.iter().find_map(|&(name, shift)| Some((text.strip_suffix(name)?, shift)));
+    let (number, shift) = unit.unwrap_or((text, 0));
+    if let Ok(whole) = number.trim().parse::<u64>() {
+        return whole.checked_mul(1 << shift).map(Bytes).ok_or_else(wanted);
+    }
+    let part: f64 = number.trim().parse().map_err(|_| wanted())?;
+    let value = part * 2_f64.powi(i32::try_from(shift).unwrap_or(0));
+    if !(value >= 0.0 && value < 2_f64.powi(63)) {
+        return Err(wanted());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    let whole = value as u64;
+    Ok(Bytes(whole))
+}
+
 fn align(text: &str) -> Result<Align, String> {
-    let bytes: u64 = text.parse().map_err(|_| "wanted a number of bytes, as in 64".to_owned())?;
+    let Bytes(bytes) = bytes(text)?;
     let most = Align::MAX.bytes().0;
     Align::new(bytes).ok_or_else(|| format!("{bytes} is not a power of two from 1 to {most}"))
 }
@@ -161,9 +200,9 @@ fn align(text: &str) -> Result<Align, String> {
 enum OrderArg {
     /// The order of the file.
     File,
-    /// The score rule.
+    /// A list rule: memory freed soon, and the critical path (see --alpha, --beta).
     Score,
-    /// Try all, keep the one with the smallest arena.
+    /// Both; the one with the smaller arena is kept.
     #[default]
     Best,
 }
@@ -193,8 +232,10 @@ enum ModeArg {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum ColourByArg {
-    /// By the first step: the fewest colours.
+    /// Both ways, whichever takes fewer bytes.
     #[default]
+    Best,
+    /// By the first step: the fewest colours.
     Start,
     /// By the last step.
     End,
@@ -224,10 +265,13 @@ pub(super) struct CheckArgs {
 pub(super) struct PackArgs {
     /// The problem in the MiniMalloc form (docs/csv.md).
     pub(super) problem: PathBuf,
+    /// Answer no (exit code 1) if the arena is larger than this, as in 1MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) capacity: Option<Bytes>,
     /// Judge the offsets of the file instead of finding some. Exit code 1 if they are wrong.
     #[arg(long, conflicts_with = "output")]
     pub(super) check: bool,
-    /// Write the problem with its offsets.
+    /// Write the problem with its offsets (docs/csv.md).
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
     /// Print the figures as JSON (docs/json.md).

@@ -17,7 +17,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
     let (plan, _) =
         progress::during(&format!("reading {plan_name}"), || formats::read_plan(&bytes));
     let plan = plan.with_context(|| format!("`{plan_name}` is not a plan that can be read"))?;
-    let arena = plan.stats.arena_bytes;
+    let (arena, bound) = (plan.stats.arena_bytes, plan.order_bound.bytes);
     let (judged, seconds) =
         progress::during(&format!("checking {plan_name}"), || check(&loaded.graph, plan));
     let faults = judged.err();
@@ -25,11 +25,21 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
     let text = if args.json {
         let faults = faults.map_or_else(Vec::new, |faults| faults.0);
         let faults = faults.iter().map(ToString::to_string).collect();
-        CheckSummary { model, plan: plan_name, ok: answer == Answer::Yes, faults, seconds }
-            .to_json()
+        let summary = CheckSummary {
+            model,
+            plan: plan_name,
+            ok: answer == Answer::Yes,
+            arena_bytes: arena.0,
+            lower_bound_bytes: bound.0,
+            faults,
+            seconds,
+        };
+        summary.to_json()
     } else {
         match faults {
-            None => format!("{plan_name}: right; arena {arena}\n"),
+            None => format!(
+                "{plan_name}: right; arena {arena}, bounds verified: no order below {bound}\n"
+            ),
             Some(faults) => format!("{plan_name}: {faults}\n"),
         }
     };

@@ -14,9 +14,8 @@ pub(super) fn message(text: &str) {
 /// Data for stdout.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.context("cannot write to standard output")
 }
 
 /// Creates a file and lets `fill` write it.
@@ -24,6 +23,9 @@ pub(super) fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
+    if path.as_os_str() == "-" {
+        anyhow::bail!("`-` is no file to write: standard output carries the figures");
+    }
     let write = || -> io::Result<()> {
         let mut out = BufWriter::new(File::create(path)?);
         fill(&mut out)?;

@@ -44,8 +44,24 @@ impl Figures<'_> {
             out::write_file(path, write)?;
         }
         let rule = format!("placed by {}", packing.rule);
-        print(args, &self.summary(packing.placement.size, Vec::new(), seconds), &rule)?;
-        Ok(Answer::Yes)
+        print(args, &self.summary(args, packing.placement.size, Vec::new(), seconds), &rule)?;
+        Ok(self.within(args, packing.placement.size))
+    }
+
+    /// Whether the arena fits the capacity, if one was given; says why not.
+    fn within(&self, args: &PackArgs, arena: Bytes) -> Answer {
+        let Some(capacity) = args.capacity.filter(|&capacity| arena > capacity) else {
+            return Answer::Yes;
+        };
+        let why = if self.bound > capacity {
+            format!("{} are live at once", self.bound)
+        } else {
+            "no smaller one was found, though none is excluded".to_owned()
+        };
+        let text =
+            format!("over capacity: the arena takes {arena}, the capacity is {capacity}; {why}");
+        out::message(&text);
+        Answer::No
     }
 
     fn judge(&self, args: &PackArgs) -> anyhow::Result<Answer> {
@@ -56,8 +72,8 @@ impl Figures<'_> {
         });
         let verdict = if faults.is_empty() { "right" } else { "wrong" };
         let words = faults.iter().map(|fault| self.words(fault)).collect();
-        print(args, &self.summary(placement.size, words, seconds), verdict)?;
-        Ok(if faults.is_empty() { Answer::Yes } else { Answer::No })
+        print(args, &self.summary(args, placement.size, words, seconds), verdict)?;
+        Ok(if faults.is_empty() { self.within(args, placement.size) } else { Answer::No })
     }
 
     fn words(&self, fault: &PlacementFault) -> String {
@@ -84,9 +100,16 @@ impl Figures<'_> {
         &self.named.ids[item]
     }
 
-    fn summary(&self, arena: Bytes, faults: Vec<String>, seconds: f64) -> PackSummary {
+    fn summary(
+        &self,
+        args: &PackArgs,
+        arena: Bytes,
+        faults: Vec<String>,
+        seconds: f64,
+    ) -> PackSummary {
         PackSummary {
             problem: self.name.to_owned(),
+            ok: faults.is_empty() && args.capacity.is_none_or(|capacity| arena <= capacity),
             buffers: self.named.problem.items().len(),
             lower_bound_bytes: self.bound.0,
             arena_bytes: arena.0,
@@ -102,13 +125,16 @@ fn print(args: &PackArgs, summary: &PackSummary, verdict: &str) -> anyhow::Resul
         return out::print(&summary.to_json());
     }
     let PackSummary { problem, buffers, arena_bytes, lower_bound_bytes, .. } = summary;
-    let (arena, bound) = (Bytes(*arena_bytes), Bytes(*lower_bound_bytes));
-    let optimal = if summary.proven { "optimal, proven" } else { "not proven optimal" };
-    let mut lines = vec![
-        format!("{problem}: {buffers} buffers, {verdict}"),
-        format!("  arena        {arena} ({arena_bytes} B), {optimal}"),
-        format!("  lower bound  {bound} ({lower_bound_bytes} B)"),
-    ];
+    let size = |bytes: u64| {
+        let short = Bytes(bytes).to_string();
+        if bytes < 1024 { short } else { format!("{short} ({bytes} B)") }
+    };
+    let mut lines = vec![format!("{problem}: {buffers} buffers, {verdict}")];
+    if summary.faults.is_empty() {
+        let optimal = if summary.proven { "optimal, proven" } else { "not proven optimal" };
+        lines.push(format!("  arena        {}, {optimal}", size(*arena_bytes)));
+        lines.push(format!("  lower bound  {}", size(*lower_bound_bytes)));
+    }
     lines.extend(summary.faults.iter().map(|fault| format!("  fault: {fault}")));
     out::print(&(lines.join("\n") + "\n"))
 }

@@ -3,7 +3,8 @@
 use super::args::PlanArgs;
 use super::{Answer, out, progress, text};
 use anyhow::Context;
-use lowtide::core::Step;
+use lowtide::core::Bytes;
+use lowtide::formats::PlanSummary;
 use lowtide::planner::lifetimes;
 use lowtide::{Loaded, Planned, formats, load, plan, summary};
 
@@ -21,10 +22,32 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
         progress::during(&format!("planning {name}"), || plan(&loaded.graph, &config));
     let planned = planned.context("the flags make no plan")?;
     write_files(args, &loaded, &planned)?;
+    for flag in args.unused() {
+        out::message(&format!("warning: {flag} means nothing with this --order and --mode"));
+    }
     let figures = summary(&name, &loaded, &planned, &config, seconds);
     let text = if args.json { figures.to_json() } else { text::plan(&loaded, &planned, &figures) };
     out::print(&text)?;
-    Ok(Answer::Yes)
+    Ok(within(args, &figures))
+}
+
+/// Whether the arena fits the capacity, if one was given; says why not.
+fn within(args: &PlanArgs, figures: &PlanSummary) -> Answer {
+    let Some(capacity) = args.capacity else { return Answer::Yes };
+    let arena = Bytes(figures.arena_bytes);
+    if arena <= capacity {
+        return Answer::Yes;
+    }
+    let bound = Bytes(figures.lower_bound_bytes);
+    let why = if bound > capacity {
+        format!("no order can do with less than {bound}")
+    } else {
+        format!("no smaller one was found, though none is excluded down to {bound}")
+    };
+    out::message(&format!(
+        "over capacity: the arena takes {arena}, the capacity is {capacity}; {why}"
+    ));
+    Answer::No
 }
 
 fn write_files(args: &PlanArgs, loaded: &Loaded, planned: &Planned) -> anyhow::Result<()> {
@@ -41,6 +64,8 @@ fn write_files(args: &PlanArgs, loaded: &Loaded, planned: &Planned) -> anyhow::R
             formats::write_lifetimes(graph, &planned.order, &lives, file)
         })?;
     }
-    debug_assert!(planned.plan.stats.peak_step <= Step::from_index(planned.plan.schedule.len()));
+    if let Some(path) = &args.graph {
+        out::write_file(path, |file| formats::write_graph(graph, file))?;
+    }
     Ok(())
 }

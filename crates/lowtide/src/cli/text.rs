@@ -12,9 +12,10 @@ const SHOWN: usize = 5;
 pub(super) fn plan(loaded: &Loaded, planned: &Planned, figures: &PlanSummary) -> String {
     let mut text = String::new();
     head(&mut text, figures);
+    incomplete(&mut text, loaded, figures);
     four_figures(&mut text, figures);
     colours(&mut text, figures);
-    open(&mut text, loaded, figures);
+    unknown_ops(&mut text, figures);
     peak(&mut text, loaded, planned);
     if planned.plan.stats.peak_live_bytes == Bytes::ZERO {
         return text;
@@ -34,9 +35,11 @@ macro_rules! line {
 }
 
 fn head(text: &mut String, figures: &PlanSummary) {
-    let PlanSummary { model, ops, tensors, seconds, .. } = figures;
+    let PlanSummary { model, ops, runs, tensors, seconds, .. } = figures;
     let weights = Bytes(figures.weights_bytes);
-    line!(text, "{model}: {ops} operators, {tensors} tensors, {weights} of weights");
+    let constants =
+        if ops == runs { String::new() } else { format!(" ({} of them constants)", ops - runs) };
+    line!(text, "{model}: {ops} operators{constants}, {tensors} tensors, {weights} of weights");
     line!(
         text,
         "planned in {:.1} ms: order by rule {}, mode {}",
@@ -49,6 +52,7 @@ fn head(text: &mut String, figures: &PlanSummary) {
 
 fn four_figures(text: &mut String, figures: &PlanSummary) {
     let all = figures.no_reuse_bytes;
+    line!(text, "  {:<20} {:>12}  {:>8}", "", "", "saved");
     let mut row = |name: &str, bytes: u64, note: &str| {
         let saved = if bytes == all { String::new() } else { saved(bytes, all) };
         let bytes = Bytes(bytes).to_string();
@@ -61,18 +65,18 @@ fn four_figures(text: &mut String, figures: &PlanSummary) {
     row("lower bound", figures.lower_bound_bytes, "");
 }
 
-/// The difference to every tensor kept, in percent.
+/// What is saved against every tensor kept, in percent.
 fn saved(bytes: u64, all: u64) -> String {
     if all == 0 {
         return String::new();
     }
     #[expect(clippy::cast_precision_loss, reason = "one digit behind the point is printed")]
-    let percent = (bytes as f64 / all as f64 - 1.0) * 100.0;
-    format!("{percent:+.1} %")
+    let percent = (1.0 - bytes as f64 / all as f64) * 100.0;
+    format!("{percent:.1} %")
 }
 
 fn proven(figures: &PlanSummary) -> String {
-    if figures.no_reuse_bytes == 0 {
+    if !figures.complete || figures.reuse != "pack" {
         return String::new();
     }
     match (figures.order_proven, figures.placement_proven) {
@@ -98,24 +102,36 @@ fn colours(text: &mut String, figures: &PlanSummary) {
     }
 }
 
-/// What is not known about the model.
-fn open(text: &mut String, loaded: &Loaded, figures: &PlanSummary) {
-    if !loaded.unknown_tensors.is_empty() {
-        let tensors = loaded.graph.tensors();
-        let names = loaded.unknown_tensors.iter().map(|&id| format!("`{}`", tensors[id].name));
-        let (count, names) = (figures.pool_tensors, some(names));
-        line!(text, "");
-        line!(text, "{count} tensors of unknown size go to the pool: {names}");
+/// What the figures leave out: said before them, since they mean little without it.
+fn incomplete(text: &mut String, loaded: &Loaded, figures: &PlanSummary) {
+    if figures.complete {
+        return;
     }
-    if !loaded.unknown_tensors.is_empty() && !loaded.dims.is_empty() {
-        let names = some(loaded.dims.iter().map(|name| format!("`{name}`")));
-        line!(text, "dimensions to bind with --dim NAME=N or bound with --max-dim NAME=N: {names}");
+    let unknown = figures.pool_tensors;
+    line!(
+        text,
+        "INCOMPLETE: {unknown} tensors of unknown size go to the pool; the figures leave them out"
+    );
+    if !loaded.open_dims.is_empty() {
+        let names = some(loaded.open_dims.iter().map(|name| format!("`{name}`")));
+        line!(
+            text,
+            "  bind dimensions with --dim NAME=N or bound them with --max-dim NAME=N: {names}"
+        );
     }
-    if !figures.unknown_ops.is_empty() {
-        let types = figures.unknown_ops.iter().map(|(kind, count)| format!("{kind} ({count})"));
-        line!(text, "");
-        line!(text, "operators without a declaration share nothing: {}", some(types));
+    let tensors = loaded.graph.tensors();
+    let names = loaded.unknown_tensors.iter().map(|&id| format!("`{}`", tensors[id].name));
+    line!(text, "  of unknown size: {}", some(names));
+    line!(text, "");
+}
+
+fn unknown_ops(text: &mut String, figures: &PlanSummary) {
+    if figures.unknown_ops.is_empty() {
+        return;
     }
+    let types = figures.unknown_ops.iter().map(|(kind, count)| format!("{kind} ({count})"));
+    line!(text, "");
+    line!(text, "operators without a declaration share nothing: {}", some(types));
 }
 
 /// The first few of a list, and how many more there are.
@@ -137,7 +153,11 @@ fn peak(text: &mut String, loaded: &Loaded, planned: &Planned) {
     let op = planned.order.schedule().as_slice()[step.index()];
     let (label, kind) = (loaded.graph.op_label(op), &loaded.graph.ops()[op].kind);
     line!(text, "");
-    line!(text, "peak {} at step {step}, operator `{label}` ({kind}):", plan.stats.peak_live_bytes);
+    line!(
+        text,
+        "at the peak {} are live, in step {step}, operator `{label}` ({kind}):",
+        plan.stats.peak_live_bytes
+    );
     let standing = standing_at_peak(&loaded.graph, plan);
     for row in standing.iter().take(SHOWN) {
         let size = row.size.to_string();
