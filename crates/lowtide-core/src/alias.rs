@@ -251,7 +251,7 @@ fn refuse_changed_outputs(
 
 /// Views that overlap mutated slices on all sides could make waits quadratic; real graphs have a few each.
 const WAITS_PER_MEMBER: usize = 64;
-const SPARE_WAITS: usize = 100_000;
+const SPARE_WAITS: usize = 4_000_000;
 
 /// The tensors of all shared storages, each storage's in preorder, so that what hangs from a tensor is a
 /// range of positions.

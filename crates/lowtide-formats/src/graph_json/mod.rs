@@ -49,7 +49,7 @@ impl Default for GraphLimits {
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum GraphJsonError {
     /// Not JSON, or not of this form; the message has line and column.
-    #[error("not a graph: {0}")]
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// Another format, or none.
     #[error("the format is {found}; wanted \"lowtide-graph\"")]

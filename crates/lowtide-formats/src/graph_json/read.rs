@@ -8,6 +8,8 @@ use lowtide_core::{
     Bytes, DType, Dim, Graph, GraphBuilder, Op, Sharing, Size, Tensor, TensorId, TensorKind,
 };
 use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use std::fmt;
 use std::io::{BufReader, Read};
 
 /// Every gzip file starts with these.
@@ -118,8 +120,8 @@ pub(crate) struct OpRow {
     name: Box<str>,
     #[serde(rename = "type")]
     kind: Box<str>,
-    inputs: Vec<Value>,
-    outputs: Vec<Value>,
+    inputs: Ids,
+    outputs: Ids,
     #[serde(default)]
     views: Vec<ShareRow>,
     #[serde(default)]
@@ -158,12 +160,14 @@ fn no_bytes() -> Value {
 impl Cell for Op {
     type Raw = OpRow;
 
-    fn read(row: OpRow, index: usize) -> Result<Self, Misfit> {
-        let label = if row.name.is_empty() { &row.kind } else { &row.name };
+    fn read(mut row: OpRow, index: usize) -> Result<Self, Misfit> {
+        let label = if row.name.is_empty() { row.kind.clone() } else { row.name.clone() };
         let field = |name: &str| format!("operator `{label}` (op{index}): {name}");
         check_id(&row.id, index, || field("id"))?;
-        let inputs = tensors(&row.inputs, |place| field(&format!("inputs[{place}]")))?;
-        let outputs = tensors(&row.outputs, |place| field(&format!("outputs[{place}]")))?;
+        let inputs =
+            tensors(std::mem::take(&mut row.inputs), |at| field(&format!("inputs[{at}]")))?;
+        let outputs =
+            tensors(std::mem::take(&mut row.outputs), |at| field(&format!("outputs[{at}]")))?;
         // No scratch is the default, and says nothing against a bound.
         let is_open = row.scratch == no_bytes() && row.max_scratch != Value::Null;
         let exact = if is_open { &Value::Null } else { &row.scratch };
@@ -218,8 +222,47 @@ fn check_id(id: &Value, index: usize, place: impl Fn() -> String) -> Result<(), 
     Err(Misfit { place: place(), found: id.to_string(), wanted })
 }
 
-fn tensors(ids: &[Value], place: impl Fn(usize) -> String) -> Result<Vec<TensorId>, Misfit> {
-    ids.iter().enumerate().map(|(at, id)| scalar(id, || place(at))).collect()
+fn tensors(ids: Ids, place: impl Fn(usize) -> String) -> Result<Vec<TensorId>, Misfit> {
+    match ids.misfit {
+        None => Ok(ids.ids),
+        Some((at, value)) => scalar(&value, || place(at)).map(|id| vec![id]),
+    }
+}
+
+/// A list of ids, kept as small as it will be: a list of values would take six times the room.
+#[derive(Default)]
+struct Ids {
+    ids: Vec<TensorId>,
+    /// The first value that is no id, and where it stands.
+    misfit: Option<(usize, Value)>,
+}
+
+impl<'de> Deserialize<'de> for Ids {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(IdsVisitor)
+    }
+}
+
+struct IdsVisitor;
+
+impl<'de> Visitor<'de> for IdsVisitor {
+    type Value = Ids;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of ids")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Ids, A::Error> {
+        let mut ids = Ids::default();
+        while let Some(value) = list.next_element::<Value>()? {
+            match TensorId::of(&value) {
+                Some(id) => ids.ids.push(id),
+                None if ids.misfit.is_none() => ids.misfit = Some((ids.ids.len(), value)),
+                None => {}
+            }
+        }
+        Ok(ids)
+    }
 }
 
 /// A size, or only a bound, or neither. `place` is given what stands before the name of the field.

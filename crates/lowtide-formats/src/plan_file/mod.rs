@@ -40,7 +40,7 @@ const FREE: &str = "FREE";
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum PlanFileError {
     /// Not JSON, or not of this form; the message has line and column.
-    #[error("not a plan: {0}")]
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// Another format, or none.
     #[error("the format is {found}; wanted \"lowtide-plan\"")]
