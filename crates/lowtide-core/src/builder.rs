@@ -150,6 +150,7 @@ impl GraphBuilder {
             readers,
             storages,
             parts: IndexVec::new(),
+            kept: IndexVec::new(),
             file_order: Vec::new(),
             fingerprint,
         };
@@ -159,6 +160,7 @@ impl GraphBuilder {
             graph.file_order = topological(&graph)?;
         }
         graph.parts = parts(&graph);
+        graph.kept = kept(&graph);
         Ok(graph)
     }
 }
@@ -178,6 +180,15 @@ fn parts(graph: &Graph) -> IndexVec<TensorId, bool> {
         }
     }
     parts
+}
+
+/// Which storages hold an output.
+fn kept(graph: &Graph) -> IndexVec<TensorId, bool> {
+    let mut kept = IndexVec::filled(graph.tensors.len(), false);
+    for (id, tensor) in graph.tensors.iter_enumerated() {
+        kept[graph.storage(id)] |= tensor.is_output;
+    }
+    kept
 }
 
 impl Tensor {

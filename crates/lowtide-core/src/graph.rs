@@ -161,6 +161,7 @@ pub struct Graph {
     pub(crate) readers: Lists<TensorId, OpId>,
     pub(crate) storages: Storages,
     pub(crate) parts: IndexVec<TensorId, bool>,
+    pub(crate) kept: IndexVec<TensorId, bool>,
     pub(crate) file_order: Vec<OpId>,
     pub(crate) fingerprint: Fingerprint,
 }
@@ -247,6 +248,11 @@ impl Graph {
     /// one: then it may begin at any of its elements, and is not padded.
     pub fn is_part(&self, tensor: TensorId) -> bool {
         self.parts[tensor]
+    }
+
+    /// Whether an output of the graph lies in this storage, so that it is kept to the end.
+    pub fn holds_output(&self, storage: TensorId) -> bool {
+        self.kept[storage]
     }
 
     /// The tensor's name, or its number where it has none.

@@ -52,7 +52,7 @@ pub use model::{
     Attribute, Body, Data, Model, ModelGraph, ModelOp, ModelTensor, Source, TensorValue, Value,
 };
 pub use order::{Order, OrderError, Readiness, Schedule};
-pub use plan::{Event, InputMemory, Plan, PlanStats, Reuse};
+pub use plan::{Event, Owner, Plan, PlanStats, Reuse};
 pub use problem::{Item, Placement, Problem, ProblemError, Rect, Rects};
 pub use shape::{DType, Dim, Size};
 pub use step::{Interval, Step};

@@ -41,17 +41,17 @@ impl Reuse {
     }
 }
 
-/// Who owns the memory of graph inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum InputMemory {
-    /// The caller: inputs take no arena and are never overwritten.
-    #[default]
+/// Who owns the memory of the inputs, or of the outputs, of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// The caller: they take no arena. Inputs are never overwritten; outputs are written where the caller
+    /// wants them.
     Caller,
-    /// The arena: inputs are copied in before the first step.
+    /// The arena: inputs are copied in before the first step; outputs are copied out, or read there.
     Arena,
 }
 
-impl InputMemory {
+impl Owner {
     /// As written in files and flags.
     pub const fn name(self) -> &'static str {
         match self {
@@ -97,7 +97,9 @@ pub struct Plan {
     /// How memory is reused.
     pub reuse: Reuse,
     /// Who owns the inputs.
-    pub inputs: InputMemory,
+    pub inputs: Owner,
+    /// Who owns the outputs, and all that lies in their storages.
+    pub outputs: Owner,
     /// Offsets of buffers are multiples of this, and sizes are padded to it.
     pub align: Align,
     /// Which rule found the order; for people.

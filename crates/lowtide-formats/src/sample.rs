@@ -10,9 +10,9 @@
 //! ~~~
 
 use lowtide_core::{
-    Align, Bound, Buffer, BufferId, Bytes, Event, Graph, GraphBuilder, IndexVec, InputMemory,
-    Interval, Lists, Occupant, Op, OpId, Plan, PlanStats, Proof, Residence, ResidenceId, Reuse,
-    RunId, Sharing, Size, Space, SpaceId, SpaceKind, Step, TensorId,
+    Align, Bound, Buffer, BufferId, Bytes, Event, Graph, GraphBuilder, IndexVec, Interval, Lists,
+    Occupant, Op, OpId, Owner, Plan, PlanStats, Proof, Residence, ResidenceId, Reuse, RunId,
+    Sharing, Size, Space, SpaceId, SpaceKind, Step, TensorId,
 };
 
 pub(crate) fn graph() -> Graph {
@@ -33,7 +33,8 @@ pub(crate) fn plan() -> Plan {
     Plan {
         fingerprint: graph().fingerprint(),
         reuse: Reuse::Pack,
-        inputs: InputMemory::Caller,
+        inputs: Owner::Caller,
+        outputs: Owner::Arena,
         align: Align::CACHE_LINE,
         order_rule: "by hand".to_owned(),
         schedule: (0..3).map(OpId::new).collect(),

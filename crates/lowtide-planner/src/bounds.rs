@@ -7,14 +7,14 @@
 //! ~~~
 //! Each comes with a certificate: the operator, or the step. Cost: near-linear.
 
+use crate::PlanConfig;
 use lowtide_core::{
-    Align, Bound, Bytes, Graph, InputMemory, OpId, Problem, Proof, Rect, Sharing, Step, TensorId,
-    TensorKind,
+    Bound, Bytes, Graph, OpId, Owner, Problem, Proof, Rect, Sharing, Step, TensorId, TensorKind,
 };
 
 /// A bound for every order of the operators.
-pub fn order_bound(graph: &Graph, inputs: InputMemory, align: Align) -> Bound {
-    let sizes = Sizes { graph, inputs, align };
+pub fn order_bound(graph: &Graph, config: &PlanConfig) -> Bound {
+    let sizes = Sizes { graph, config };
     let mut best = Bound { bytes: sizes.outputs(), proof: Proof::Outputs };
     for op in graph.ops().ids() {
         let bytes = sizes.working_set(op);
@@ -27,8 +27,7 @@ pub fn order_bound(graph: &Graph, inputs: InputMemory, align: Align) -> Bound {
 
 struct Sizes<'a> {
     graph: &'a Graph,
-    inputs: InputMemory,
-    align: Align,
+    config: &'a PlanConfig,
 }
 
 impl Sizes<'_> {
@@ -37,10 +36,11 @@ impl Sizes<'_> {
         let tensor = &self.graph.tensors()[storage];
         let is_placed = match tensor.kind {
             TensorKind::Computed => true,
-            TensorKind::Input => self.inputs == InputMemory::Arena,
+            TensorKind::Input => self.config.inputs == Owner::Arena,
             TensorKind::Weight => false,
         };
-        match (is_placed, self.graph.is_part(storage)) {
+        let is_callers = self.config.outputs == Owner::Caller && self.graph.holds_output(storage);
+        match (is_placed && !is_callers, self.graph.is_part(storage)) {
             (false, _) => Bytes::ZERO,
             // Side by side in a whole, parts are not padded.
             (true, true) => tensor.size.bound().unwrap_or_default(),
@@ -49,7 +49,10 @@ impl Sizes<'_> {
     }
 
     fn padded(&self, bytes: Option<Bytes>) -> Bytes {
-        bytes.unwrap_or_default().align_up(self.align).expect("a graph's sizes fit with padding")
+        bytes
+            .unwrap_or_default()
+            .align_up(self.config.align)
+            .expect("a graph's sizes fit with padding")
     }
 
     fn sum(&self, tensors: impl Iterator<Item = TensorId>) -> Bytes {

@@ -1,6 +1,6 @@
 //! [`PlanConfig`]: everything that a plan depends on besides the graph.
 
-use lowtide_core::{Align, InputMemory, Reuse};
+use lowtide_core::{Align, Owner, Reuse};
 
 /// How to plan. Equal graph and equal config give equal plans, byte for byte.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +15,10 @@ pub struct PlanConfig {
     pub colour_by: ColourBy,
     /// Whether an output may be written over a dying input.
     pub in_place: bool,
-    /// Who owns the memory of graph inputs.
-    pub inputs: InputMemory,
+    /// Who owns the memory of graph inputs: by default the caller.
+    pub inputs: Owner,
+    /// Who owns the memory of graph outputs: by default the arena.
+    pub outputs: Owner,
     /// Offsets are multiples of this, and sizes are padded to it.
     pub align: Align,
     /// How many pairs of buffers that live together the packing rules may look at, all rules together. One
@@ -32,7 +34,8 @@ impl Default for PlanConfig {
             reuse: Reuse::default(),
             colour_by: ColourBy::default(),
             in_place: true,
-            inputs: InputMemory::default(),
+            inputs: Owner::Caller,
+            outputs: Owner::Arena,
             align: Align::default(),
             pack_steps: 100_000_000,
         }

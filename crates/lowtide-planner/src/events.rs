@@ -6,19 +6,16 @@
 //! ALLOC comes as late as possible, FREE as early. Cost: linear.
 
 use crate::share::Layout;
-use lowtide_core::{Event, Graph, IndexVec, Lists, Occupant, Order, ResidenceId, RunId, TensorId};
+use lowtide_core::{Event, Graph, Lists, Occupant, Order, ResidenceId, RunId};
 
 /// The event table.
 pub(crate) fn events(graph: &Graph, order: &Order, layout: &Layout) -> Vec<Event> {
-    let mut is_kept: IndexVec<TensorId, bool> = IndexVec::filled(graph.tensors().len(), false);
-    for (id, tensor) in graph.tensors().iter_enumerated() {
-        is_kept[graph.storage(id)] |= tensor.is_output;
-    }
     let mut allocs: Vec<(RunId, ResidenceId)> = Vec::with_capacity(layout.residences.len());
     let mut frees = Vec::with_capacity(layout.residences.len());
     for (id, residence) in layout.residences.iter_enumerated() {
         allocs.push((RunId::new(residence.span.start.0), id));
-        let stays = matches!(residence.what, Occupant::Tensor(storage) if is_kept[storage]);
+        let stays =
+            matches!(residence.what, Occupant::Tensor(storage) if graph.holds_output(storage));
         if !stays {
             frees.push((RunId::new(residence.span.end.0 - 1), id));
         }

@@ -6,7 +6,7 @@ use crate::{
     score_order,
 };
 use lowtide_core::{
-    Bound, Buffer, BufferId, Bytes, Graph, InputMemory, Order, Placement, Plan, PlanStats, Problem,
+    Bound, Buffer, BufferId, Bytes, Graph, Order, Owner, Placement, Plan, PlanStats, Problem,
     Proof, Reuse, Size, Step, TensorKind,
 };
 
@@ -103,7 +103,7 @@ impl Candidate {
 
     /// Whether no order can have a smaller arena.
     fn is_least(&self, graph: &Graph, config: &PlanConfig) -> bool {
-        self.placement.size <= bounds::order_bound(graph, config.inputs, config.align).bytes
+        self.placement.size <= bounds::order_bound(graph, config).bytes
     }
 
     fn tried(&self) -> Tried {
@@ -121,6 +121,7 @@ impl Candidate {
             fingerprint: graph.fingerprint(),
             reuse: config.reuse,
             inputs: config.inputs,
+            outputs: config.outputs,
             align: config.align,
             order_rule: self.rule.to_owned(),
             schedule: self.order.schedule().clone(),
@@ -129,16 +130,17 @@ impl Candidate {
             buffers,
             residences: self.layout.residences.clone(),
             events: events::events(graph, &self.order, &self.layout),
-            order_bound: bounds::order_bound(graph, config.inputs, config.align),
+            order_bound: bounds::order_bound(graph, config),
             placement_bound: self.bound,
             stats: self.stats(graph, config),
         }
     }
 
     fn stats(&self, graph: &Graph, config: &PlanConfig) -> PlanStats {
-        let inputs_placed = config.inputs == InputMemory::Arena && !graph.ops().is_empty();
+        let inputs_placed = config.inputs == Owner::Arena && !graph.ops().is_empty();
         let placed = || {
             graph.tensors().iter_enumerated().filter(|&(id, tensor)| match tensor.kind {
+                _ if config.outputs == Owner::Caller && graph.holds_output(id) => false,
                 TensorKind::Computed => graph.is_storage(id),
                 TensorKind::Input => inputs_placed,
                 TensorKind::Weight => false,

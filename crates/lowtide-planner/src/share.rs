@@ -14,9 +14,9 @@
 use crate::PlanConfig;
 use crate::lifetimes::storage_lifetimes;
 use lowtide_core::{
-    Buffer, BufferId, Bytes, Graph, Id, IndexVec, InputMemory, Interval, Item, Lifetimes, Occupant,
-    Op, Order, Problem, Residence, ResidenceId, Reuse, RunId, Sharing, Size, Space, SpaceId,
-    SpaceKind, Step, TensorId, TensorKind,
+    Buffer, BufferId, Bytes, Graph, Id, IndexVec, Interval, Item, Lifetimes, Occupant, Op, Order,
+    Owner, Problem, Residence, ResidenceId, Reuse, RunId, Sharing, Size, Space, SpaceId, SpaceKind,
+    Step, TensorId, TensorKind,
 };
 
 use std::collections::BTreeSet;
@@ -55,10 +55,14 @@ fn placed_lifetimes(graph: &Graph, order: &Order, config: &PlanConfig) -> Lifeti
     let mut lifetimes = storage_lifetimes(graph, order);
     let all = Interval::new(Step::ZERO, Step::from_index(order.len()));
     for (id, tensor) in graph.tensors().iter_enumerated() {
+        if config.outputs == Owner::Caller && graph.holds_output(id) {
+            lifetimes[id] = None;
+            continue;
+        }
         let kept = Some(all).filter(|all| tensor.is_output && !all.is_empty());
         match tensor.kind {
             TensorKind::Computed => {}
-            TensorKind::Input if config.inputs == InputMemory::Arena => {
+            TensorKind::Input if config.inputs == Owner::Arena => {
                 let life = lifetimes[id].or(kept);
                 lifetimes[id] = life.map(|life| Interval { start: Step::ZERO, ..life });
             }
@@ -72,8 +76,6 @@ fn placed_lifetimes(graph: &Graph, order: &Order, config: &PlanConfig) -> Lifeti
 struct InPlace<'a> {
     graph: &'a Graph,
     lifetimes: &'a Lifetimes,
-    /// Storages that hold an output of the graph.
-    is_kept: IndexVec<TensorId, bool>,
     /// What is written over each storage.
     successors: IndexVec<TensorId, Option<TensorId>>,
     has_predecessor: IndexVec<TensorId, bool>,
@@ -82,13 +84,9 @@ struct InPlace<'a> {
 impl<'a> InPlace<'a> {
     fn new(graph: &'a Graph, lifetimes: &'a Lifetimes) -> Self {
         let len = graph.tensors().len();
-        let mut is_kept = IndexVec::filled(len, false);
-        for (id, tensor) in graph.tensors().iter_enumerated() {
-            is_kept[graph.storage(id)] |= tensor.is_output;
-        }
         let (successors, has_predecessor) =
             (IndexVec::filled(len, None), IndexVec::filled(len, false));
-        Self { graph, lifetimes, is_kept, successors, has_predecessor }
+        Self { graph, lifetimes, successors, has_predecessor }
     }
 
     fn overwrite_dying_inputs(&mut self, run: RunId, op: &Op) {
@@ -125,7 +123,8 @@ impl<'a> InPlace<'a> {
         let dies = |life: Interval| life.end == run.step().next();
         self.graph.is_storage(output)
             && self.lifetimes[storage].is_some_and(dies)
-            && !self.is_kept[storage]
+            && self.lifetimes[output].is_some()
+            && !self.graph.holds_output(storage)
             && self.successors[storage].is_none()
             && !self.has_predecessor[output]
             && size(output).is_some()

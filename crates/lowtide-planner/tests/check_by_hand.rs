@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use lowtide_core::{
-    Align, Bound, Buffer, BufferId, Bytes, Event, Fault, Graph, GraphBuilder, IndexVec,
-    InputMemory, Interval, Lists, Occupant, Op, OpId, Plan, PlanStats, Proof, Residence,
-    ResidenceId, Reuse, RunId, Sharing, Size, Space, SpaceId, SpaceKind, Step, TensorId, check,
+    Align, Bound, Buffer, BufferId, Bytes, Event, Fault, Graph, GraphBuilder, IndexVec, Interval,
+    Lists, Occupant, Op, OpId, Owner, Plan, PlanStats, Proof, Residence, ResidenceId, Reuse, RunId,
+    Sharing, Size, Space, SpaceId, SpaceKind, Step, TensorId, check,
 };
 
 const SIZE: Size = Size::Fixed(Bytes(64));
@@ -71,7 +71,8 @@ impl ByHand<'_> {
         Plan {
             fingerprint: graph.fingerprint(),
             reuse: Reuse::Pack,
-            inputs: InputMemory::Caller,
+            inputs: Owner::Caller,
+            outputs: Owner::Arena,
             align: self.align,
             order_rule: "by hand".into(),
             schedule: self.schedule.iter().map(|&op| OpId::new(op)).collect(),

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use lowtide_core::{
-    Align, Bound, Bytes, DType, Event, Fault, Fingerprint, Graph, GraphBuilder, IndexVec,
-    InputMemory, Interval, Lists, Occupant, Op, OpId, Plan, Proof, Residence, ResidenceId, Reuse,
-    RunId, Sharing, Size, SpaceId, Step, TensorId, check,
+    Align, Bound, Bytes, DType, Event, Fault, Fingerprint, Graph, GraphBuilder, IndexVec, Interval,
+    Lists, Occupant, Op, OpId, Owner, Plan, Proof, Residence, ResidenceId, Reuse, RunId, Sharing,
+    Size, SpaceId, Step, TensorId, check,
 };
 use lowtide_planner::{OrderRule, PlanConfig, plan};
 
@@ -382,7 +382,7 @@ fn an_input_that_comes_after_the_first_run() {
     let graph = graph();
     let config = PlanConfig {
         order: OrderRule::File,
-        inputs: InputMemory::Arena,
+        inputs: Owner::Arena,
         reuse: Reuse::Safe,
         ..PlanConfig::default()
     };

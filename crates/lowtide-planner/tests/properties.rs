@@ -3,7 +3,7 @@
 
 use arbitrary::Unstructured;
 use lowtide_core::testing::{Limits, describe, graph, reordered};
-use lowtide_core::{Align, Graph, InputMemory, OpId, Order, Reuse, check};
+use lowtide_core::{Align, Graph, OpId, Order, Owner, Reuse, check};
 use lowtide_planner::{ColourBy, OrderRule, PlanConfig, Planned, plan, plan_in_order, score_order};
 
 /// Runs `property` on random graphs of up to `max_ops` operators.
@@ -25,7 +25,8 @@ fn any_config(u: &mut Unstructured<'_>) -> arbitrary::Result<PlanConfig> {
         reuse: *u.choose(&Reuse::ALL)?,
         colour_by: *u.choose(&[ColourBy::Best, ColourBy::Start, ColourBy::End])?,
         in_place: u.arbitrary()?,
-        inputs: *u.choose(&[InputMemory::Caller, InputMemory::Arena])?,
+        inputs: *u.choose(&[Owner::Caller, Owner::Arena])?,
+        outputs: *u.choose(&[Owner::Caller, Owner::Arena])?,
         align: *u.choose(&[Align::ONE, Align::CACHE_LINE, Align::new(256).unwrap()])?,
         pack_steps: *u.choose(&[0, 10, 1000, 1_000_000])?,
         ..PlanConfig::default()

@@ -40,7 +40,7 @@ mod tables;
 pub use fault::{Fault, Faults};
 pub use packing::{PlacementFault, check_placement};
 
-use crate::{Bytes, Graph, InputMemory, Occupant, OpId, Plan, ResidenceId, TensorId, TensorKind};
+use crate::{Bytes, Graph, Occupant, OpId, Owner, Plan, ResidenceId, TensorId, TensorKind};
 use shadow::{Address, Region};
 
 /// A plan that has been judged: the only kind that a runtime accepts.
@@ -75,9 +75,12 @@ pub fn check(graph: &Graph, plan: Plan) -> Result<CheckedPlan, Faults> {
 
 /// Whether a tensor's own storage belongs into a plan's memory.
 fn is_placed(graph: &Graph, plan: &Plan, tensor: TensorId) -> bool {
+    if plan.outputs == Owner::Caller && graph.holds_output(tensor) {
+        return false;
+    }
     match graph.tensors()[tensor].kind {
         TensorKind::Computed => graph.is_storage(tensor),
-        TensorKind::Input => plan.inputs == InputMemory::Arena && !plan.schedule.is_empty(),
+        TensorKind::Input => plan.inputs == Owner::Arena && !plan.schedule.is_empty(),
         TensorKind::Weight => false,
     }
 }

@@ -165,6 +165,7 @@ impl Tables<'_> {
                     _ if is_placed(self.graph, self.plan, tensor) => return Some(row.size),
                     TensorKind::Weight => "a weight",
                     TensorKind::Input => "the caller's",
+                    TensorKind::Computed if self.graph.is_storage(tensor) => "the caller's",
                     TensorKind::Computed => "a view or a mutated value",
                 }
             }

@@ -4,9 +4,9 @@ use super::{ALLOC, EXEC, FORMAT, FREE, MAX_FILE, PLAN_VERSION, PlanFileError};
 use crate::column::{Cell, Column, Misfit, Scalar};
 use crate::value::Value;
 use lowtide_core::{
-    Align, Bound, Buffer, BufferId, Bytes, Event, Fingerprint, IndexVec, InputMemory, Interval,
-    Lists, Occupant, OpId, Plan, PlanStats, Proof, Residence, ResidenceId, Reuse, RunId, Size,
-    Space, SpaceId, SpaceKind, Step, TensorId,
+    Align, Bound, Buffer, BufferId, Bytes, Event, Fingerprint, IndexVec, Interval, Lists, Occupant,
+    OpId, Owner, Plan, PlanStats, Proof, Residence, ResidenceId, Reuse, RunId, Size, Space,
+    SpaceId, SpaceKind, Step, TensorId,
 };
 use serde::Deserialize;
 
@@ -41,6 +41,7 @@ struct Document {
     fingerprint: Value,
     reuse: Value,
     inputs: Value,
+    outputs: Value,
     align: Value,
     order_rule: String,
     stats: StatsRow,
@@ -63,6 +64,7 @@ fn plan(file: Document) -> Result<Plan, PlanFileError> {
         fingerprint: Scalar::at("fingerprint", &file.fingerprint)?,
         reuse: Scalar::at("reuse", &file.reuse)?,
         inputs: Scalar::at("inputs", &file.inputs)?,
+        outputs: Scalar::at("outputs", &file.outputs)?,
         align: Scalar::at("align", &file.align)?,
         order_rule: file.order_rule,
         schedule: file.schedule.rows("schedule")?.into(),
@@ -95,7 +97,7 @@ impl Scalar for Reuse {
     }
 }
 
-impl Scalar for InputMemory {
+impl Scalar for Owner {
     const WANTED: &'static str = "\"caller\" or \"arena\"";
 
     fn of(value: &Value) -> Option<Self> {

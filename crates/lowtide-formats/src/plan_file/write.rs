@@ -78,12 +78,13 @@ struct Document<'a>(&'a Plan);
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let plan = self.0;
-        let mut file = serializer.serialize_struct("plan", 16)?;
+        let mut file = serializer.serialize_struct("plan", 17)?;
         file.serialize_field("format", FORMAT)?;
         file.serialize_field("version", &PLAN_VERSION)?;
         file.serialize_field("fingerprint", &plan.fingerprint.to_string())?;
         file.serialize_field("reuse", plan.reuse.name())?;
         file.serialize_field("inputs", plan.inputs.name())?;
+        file.serialize_field("outputs", plan.outputs.name())?;
         file.serialize_field("align", &plan.align.bytes().0)?;
         file.serialize_field("order_rule", &plan.order_rule)?;
         file.serialize_field("stats", &Stats(&plan.stats))?;

@@ -15,7 +15,7 @@
 
 use crate::ScoreWeights;
 use lowtide_core::{
-    Bytes, Graph, IndexVec, InputMemory, Lists, OpId, Order, Readiness, TensorId, TensorKind,
+    Bytes, Graph, IndexVec, Lists, OpId, Order, Owner, Readiness, TensorId, TensorKind,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +24,7 @@ use std::collections::BinaryHeap;
 ///
 /// # Panics
 /// If a weight is negative or not finite; [`plan`](crate::plan()) refuses such weights.
-pub fn score_order(graph: &Graph, weights: ScoreWeights, inputs: InputMemory) -> Order {
+pub fn score_order(graph: &Graph, weights: ScoreWeights, inputs: Owner) -> Order {
     let mut rule = Rule::new(graph, weights, inputs);
     let mut readiness = Readiness::new(graph);
     readiness.ready().for_each(|op| rule.offer(op));
@@ -56,7 +56,7 @@ struct Rule {
 }
 
 impl Rule {
-    fn new(graph: &Graph, weights: ScoreWeights, inputs: InputMemory) -> Self {
+    fn new(graph: &Graph, weights: ScoreWeights, inputs: Owner) -> Self {
         let seconds = seconds(graph);
         let bytes = freeable_bytes(graph, inputs);
         let uses = uses(graph, &bytes);
@@ -138,12 +138,12 @@ fn seconds(graph: &Graph) -> IndexVec<OpId, f64> {
 }
 
 /// Bytes that come free with the last user of each storage; zero for what the plan never frees.
-fn freeable_bytes(graph: &Graph, inputs: InputMemory) -> IndexVec<TensorId, Bytes> {
+fn freeable_bytes(graph: &Graph, inputs: Owner) -> IndexVec<TensorId, Bytes> {
     let mut bytes: IndexVec<TensorId, Bytes> = IndexVec::filled(graph.tensors().len(), Bytes::ZERO);
     for (id, tensor) in graph.tensors().iter_enumerated() {
         let is_placed = match tensor.kind {
             TensorKind::Computed => graph.is_storage(id),
-            TensorKind::Input => inputs == InputMemory::Arena,
+            TensorKind::Input => inputs == Owner::Arena,
             TensorKind::Weight => false,
         };
         if is_placed {

@@ -1,7 +1,7 @@
 //! What can be typed.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lowtide::core::{Align, Bytes, InputMemory, Reuse};
+use lowtide::core::{Align, Bytes, Owner, Reuse};
 use lowtide::planner::{ColourBy, OrderRule, PlanConfig, Preset, ScoreWeights};
 use lowtide::{LoadOptions, ResolveConfig};
 use std::collections::BTreeMap;
@@ -94,8 +94,11 @@ pub(super) struct PlanArgs {
     #[arg(long)]
     no_in_place: bool,
     /// Who owns the memory of the model's inputs.
-    #[arg(long, value_enum, default_value_t)]
-    inputs: InputsArg,
+    #[arg(long, alias = "input-memory", value_enum, default_value = "caller")]
+    inputs: OwnerArg,
+    /// Who owns the memory of the model's outputs.
+    #[arg(long, alias = "output-memory", value_enum, default_value = "arena")]
+    outputs: OwnerArg,
     /// Answer no (exit code 1) if the arena is larger than this, as in 4MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) capacity: Option<Bytes>,
@@ -161,10 +164,8 @@ impl PlanArgs {
                 ColourByArg::End => ColourBy::End,
             },
             in_place: !self.no_in_place,
-            inputs: match self.inputs {
-                InputsArg::Caller => InputMemory::Caller,
-                InputsArg::Arena => InputMemory::Arena,
-            },
+            inputs: self.inputs.into(),
+            outputs: self.outputs.into(),
             align: self.align,
             ..PlanConfig::default()
         }
@@ -241,13 +242,21 @@ enum ColourByArg {
     End,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum InputsArg {
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OwnerArg {
     /// The caller: they take no arena.
-    #[default]
     Caller,
-    /// The arena: they are copied in.
+    /// The arena: they are copied in, or out.
     Arena,
+}
+
+impl From<OwnerArg> for Owner {
+    fn from(arg: OwnerArg) -> Self {
+        match arg {
+            OwnerArg::Caller => Self::Caller,
+            OwnerArg::Arena => Self::Arena,
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -118,9 +118,14 @@ impl<'a> Replay<'a> {
         replay
     }
 
-    /// Inputs and weights that the graph changes start with their own value.
+    /// Inputs and weights that the graph changes start with their own value; outputs in the caller's memory
+    /// with none.
     fn note_changes_outside(&mut self) {
         for tensor in self.graph.tensors().ids() {
+            let is_computed = self.graph.tensors()[tensor].kind == TensorKind::Computed;
+            if is_computed && self.graph.is_storage(tensor) {
+                self.changed_outside[tensor] = !is_placed(self.graph, self.plan, tensor);
+            }
             let root = self.graph.storage(tensor);
             let is_mutated = tensor != root && self.graph.content(tensor) == tensor;
             if is_mutated && !is_placed(self.graph, self.plan, root) && !self.changed_outside[root]
