@@ -48,6 +48,15 @@ pub enum LoadError {
     /// A weight whose bytes do not fill its shape.
     #[error("tensor `{tensor}` comes with {found} bytes, its shape wants {wanted}")]
     WrongData { tensor: String, found: u64, wanted: u64 },
+    /// Numbers that end in the middle.
+    #[error("tensor `{tensor}` has elements that are cut short")]
+    BrokenElements { tensor: String },
+    /// Values with their positions instead of all values.
+    #[error("tensor `{tensor}` is sparse; sparse initializers and constants are not supported")]
+    Sparse { tensor: String },
+    /// A value in another file that is not where the model says.
+    #[error("tensor `{tensor}` lies in `{location}`: found {found}, wanted {wanted}")]
+    External { tensor: String, location: String, found: String, wanted: String },
     /// A value without name that cannot do without one.
     #[error("{kind} {index} of graph `{graph}` has no name")]
     Nameless { kind: &'static str, index: usize, graph: String },

@@ -2,7 +2,7 @@
 
 use crate::{Limits, parse};
 use bytes::Bytes;
-use lowtide_core::{Body, Model, ModelGraph, ModelOp, Source, TensorId, Value};
+use lowtide_core::{Body, Dim, Model, ModelGraph, ModelOp, ModelTensor, Source, TensorId, Value};
 
 /// Limits under which a single input cannot take long.
 const SMALL: Limits =
@@ -44,9 +44,22 @@ fn assert_tensors(graph: &ModelGraph) {
     for (tensor, count) in graph.tensors.iter().zip(writers) {
         assert_eq!(count, usize::from(tensor.source == Source::Computed), "one writer each");
     }
+    for (&id, data) in &graph.data {
+        assert!(graph.tensors[id].source.is_weight(), "only weights have values");
+        assert_eq!(byte_count(&graph.tensors[id]), Some(data.len() as u64));
+    }
     assert!(graph.inputs.iter().chain(&graph.outputs).all(|&tensor| exists(tensor)));
     let captured = |&id: &TensorId| graph.tensors[id].source == Source::Captured;
     assert!(graph.captured.iter().all(captured));
+}
+
+/// How long the value of a tensor is, from its declaration.
+fn byte_count(tensor: &ModelTensor) -> Option<u64> {
+    let dims = tensor.shape.iter().flatten();
+    let elements = dims.map(|dim| if let Dim::Known(known) = dim { *known } else { 0 });
+    let elements: Vec<u64> = elements.collect();
+    let count = if elements.contains(&0) { 0 } else { elements.iter().product() };
+    Some(tensor.dtype?.bytes(count)?.0)
 }
 
 fn bodies(graph: &ModelGraph) -> impl Iterator<Item = (&ModelOp, &Body)> {

@@ -6,9 +6,9 @@
 //!                             └──────────────────── the body of an If or a Loop ──────────────────┘
 //! ~~~
 //! Written by hand from `onnx.proto`: the numbers are the format, the names only ours. A field that is not
-//! listed is skipped, so values in `float_data` and its like cost nothing, and `raw_data` stays a piece of
-//! the file. The decoder checks every length against the bytes that are there, and refuses messages
-//! nested more than 100 deep.
+//! listed is skipped. Elements, be it `raw_data` or lists of numbers, stay pieces of the file: a list is
+//! declared packed in the format, so each piece of it is a run of bytes. The decoder checks every length
+//! against the bytes that are there, and refuses messages nested more than 100 deep.
 
 use bytes::Bytes;
 use prost::Message;
@@ -114,10 +114,22 @@ pub(crate) struct TensorProto {
     pub(crate) dims: Vec<i64>,
     #[prost(int32, tag = "2")]
     pub(crate) data_type: i32,
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub(crate) float_data: Vec<Bytes>,
+    #[prost(bytes = "bytes", repeated, tag = "5")]
+    pub(crate) int32_data: Vec<Bytes>,
+    #[prost(bytes = "bytes", repeated, tag = "7")]
+    pub(crate) int64_data: Vec<Bytes>,
     #[prost(string, tag = "8")]
     pub(crate) name: String,
     #[prost(bytes = "bytes", optional, tag = "9")]
     pub(crate) raw_data: Option<Bytes>,
+    #[prost(bytes = "bytes", repeated, tag = "10")]
+    pub(crate) double_data: Vec<Bytes>,
+    #[prost(bytes = "bytes", repeated, tag = "11")]
+    pub(crate) uint64_data: Vec<Bytes>,
+    #[prost(message, repeated, tag = "13")]
+    pub(crate) external_data: Vec<StringStringEntryProto>,
     #[prost(int32, tag = "14")]
     pub(crate) data_location: i32,
 }
@@ -126,8 +138,6 @@ pub(crate) struct TensorProto {
 pub(crate) struct SparseTensorProto {
     #[prost(message, optional, tag = "1")]
     pub(crate) values: Option<TensorProto>,
-    #[prost(int64, repeated, tag = "3")]
-    pub(crate) dims: Vec<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

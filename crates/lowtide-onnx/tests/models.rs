@@ -1,7 +1,7 @@
 //! Real architectures, whole and damaged.
 
 use lowtide_onnx::fuzzing::{assert_valid, fuzz_parse};
-use lowtide_onnx::{Limits, read};
+use lowtide_onnx::{ReadOptions, read};
 use std::path::{Path, PathBuf};
 
 /// Operators and tensors of each model, as the reference implementation of the format counts them.
@@ -33,7 +33,7 @@ fn path(name: &str) -> PathBuf {
 #[test]
 fn operators_and_tensors_are_those_of_the_file() {
     for (name, ops, tensors) in COUNTS {
-        let model = read(&path(name), &Limits::default()).unwrap();
+        let model = read(&path(name), &ReadOptions::default()).unwrap().model;
         assert_valid(&model);
         let main = model.main_graph();
         assert_eq!((main.file_op_count(), main.tensors.len()), (ops, tensors), "{name}");

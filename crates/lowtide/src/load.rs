@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 pub struct LoadOptions {
     /// Values and bounds of named dimensions.
     pub resolve: ResolveConfig,
-    /// What an ONNX file may hold.
-    pub onnx: lowtide_onnx::Limits,
+    /// How an ONNX file is read, and what it may hold.
+    pub onnx: lowtide_onnx::ReadOptions,
     /// What a graph file may hold.
     pub graph: GraphLimits,
 }
@@ -135,7 +135,8 @@ fn load_json(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
 
 fn load_onnx(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
     let model = lowtide_onnx::read(path, &options.onnx)
-        .map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
+        .map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?
+        .model;
     let unused = lowtide_ops::unused_dims(&model, &options.resolve);
     if !unused.is_empty() {
         let known = lowtide_ops::dim_names(&model);
