@@ -8,7 +8,7 @@
 
 use crate::LoadError;
 use crate::graph::Label;
-use crate::proto::{AttributeProto, NodeProto, TensorProto};
+use crate::proto::{AttributeProto, TensorProto};
 use crate::values::Values;
 use lowtide_core::{DType, TensorValue, Value};
 
@@ -86,11 +86,6 @@ fn tensor_of<'p>(
 /// An attribute that lacks what its kind promises.
 pub(crate) fn empty(attribute: &AttributeProto, op: Label<'_>, wanted: &'static str) -> LoadError {
     LoadError::EmptyAttribute { op: op.to_string(), attribute: attribute.name.clone(), wanted }
-}
-
-/// Whether an operator is the value of a weight.
-pub(crate) fn is_constant(node: &NodeProto) -> bool {
-    node.op_type == "Constant" && matches!(node.domain.as_str(), "" | "ai.onnx")
 }
 
 /// The name that a constant defines.

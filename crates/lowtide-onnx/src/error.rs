@@ -78,6 +78,27 @@ pub enum LoadError {
     /// A constant that is none.
     #[error("operator `{op}` is a Constant with {found}, wanted {wanted}")]
     BadConstant { op: String, found: String, wanted: &'static str },
+    /// Calls in calls in calls.
+    #[error("function `{function}` is called more than {limit} deep; does it call itself?")]
+    CallsTooDeep { function: String, limit: usize },
+    /// Functions whose copies take too much memory.
+    #[error("the operators of called functions take more than {limit} bytes, the limit")]
+    FunctionsTooLong { limit: u64 },
+    /// A call that gives more than the function takes.
+    #[error("operator `{op}` calls function `{function}` with {found} {kind}, it has {limit}")]
+    TooManyArguments {
+        op: String,
+        function: String,
+        kind: &'static str,
+        found: usize,
+        limit: usize,
+    },
+    /// Two functions with one name.
+    #[error("the file has two functions `{function}` of one domain and overload, wanted one")]
+    DuplicateFunction { function: String },
+    /// A function's result is not there.
+    #[error("function `{function}` outputs `{tensor}`, which nothing defines")]
+    UndefinedFunctionOutput { function: String, tensor: String },
     /// An attribute whose type and value do not fit.
     #[error("attribute `{attribute}` of operator `{op}` holds nothing, wanted {wanted}")]
     EmptyAttribute { op: String, attribute: String, wanted: &'static str },

@@ -5,8 +5,14 @@ use bytes::Bytes;
 use lowtide_core::{Body, Dim, Model, ModelGraph, ModelOp, ModelTensor, Source, TensorId, Value};
 
 /// Limits under which a single input cannot take long.
-const SMALL: Limits =
-    Limits { max_file_bytes: 1 << 20, max_ops: 4096, max_tensors: 4096, max_rank: 8, max_depth: 4 };
+const SMALL: Limits = Limits {
+    max_file_bytes: 1 << 20,
+    max_ops: 4096,
+    max_tensors: 4096,
+    max_rank: 8,
+    max_depth: 4,
+    max_function_bytes: 1 << 20,
+};
 
 /// Reads any bytes. Must not panic; what comes out keeps the invariants of a [`Model`].
 pub fn fuzz_parse(data: &[u8]) {

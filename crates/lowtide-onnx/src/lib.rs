@@ -1,4 +1,4 @@
-//! Reads ONNX: bytes in, [`Model`] out. No byte of the file is trusted.
+//! Reads and writes ONNX: bytes in, [`Model`] out, and the same bytes in another order. No byte is trusted.
 //!
 //! ~~~text
 //! bytes ──decode──> messages ──name by name──> Model { graphs, opsets, metadata }
@@ -25,6 +25,8 @@ mod external;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod graph;
+mod inline;
+mod key;
 mod limits;
 mod load;
 mod map;
@@ -37,11 +39,13 @@ mod types;
 mod values;
 mod weight_inputs;
 mod wire;
+mod write;
 
 pub use error::LoadError;
 pub use limits::Limits;
 pub use options::{External, ReadOptions};
 pub use report::{WeightReport, aligned};
+pub use write::{WriteError, write_reordered};
 
 use external::Files;
 use lowtide_core::{Data, Model};
@@ -87,8 +91,10 @@ fn decode(bytes: Data, options: &ReadOptions, files: Files<'_>) -> Result<Loaded
         return Err(LoadError::FileTooLong { limit });
     }
     let malformed = |error: prost::DecodeError| LoadError::Malformed { reason: error.to_string() };
-    let proto = proto::ModelProto::decode(bytes.clone()).map_err(malformed)?;
+    let mut proto = proto::ModelProto::decode(bytes.clone()).map_err(malformed)?;
+    let warnings = inline::inline(&mut proto, &options.limits)?;
     let mut values = Values::new(&options.limits, files);
+    values.report.warnings = warnings;
     let model = load::model(&proto, &mut values)?;
     Ok(Loaded { model, report: values.report, bytes })
 }

@@ -18,9 +18,11 @@ pub struct Limits {
     pub max_tensors: u32,
     /// Dimensions of one tensor.
     pub max_rank: usize,
-    /// How deep bodies of control-flow operators may lie in each other; the format's decoder stops by
-    /// itself at about 32.
+    /// How deep bodies of control-flow operators may lie in each other, and calls of local functions in
+    /// bodies and functions; the format's decoder stops by itself at about 32 bodies.
     pub max_depth: usize,
+    /// Bytes that the operators of local functions may take, each call counted; 1 GiB.
+    pub max_function_bytes: u64,
 }
 
 impl Default for Limits {
@@ -31,6 +33,7 @@ impl Default for Limits {
             max_tensors: 1 << 24,
             max_rank: 64,
             max_depth: 32,
+            max_function_bytes: 1 << 30,
         }
     }
 }

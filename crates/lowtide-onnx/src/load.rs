@@ -14,6 +14,7 @@
 
 use crate::attributes::{self, kind};
 use crate::graph::{Label, Scope, labelled};
+use crate::key::domain;
 use crate::proto::{AttributeProto, GraphProto, ModelProto, OperatorSetIdProto};
 use crate::values::Values;
 use crate::{Limits, LoadError, weight_inputs};
@@ -44,11 +45,6 @@ pub(crate) fn model(proto: &ModelProto, values: &mut Values<'_>) -> Result<Model
 
 fn opset(row: &OperatorSetIdProto) -> (String, i64) {
     (domain(&row.domain), row.version)
-}
-
-/// The standard domain has two names.
-fn domain(name: &str) -> String {
-    if name == "ai.onnx" { String::new() } else { name.to_owned() }
 }
 
 struct Loader<'p, 'v, 'o> {
@@ -95,7 +91,7 @@ impl<'p, 'v, 'o> Loader<'p, 'v, 'o> {
         let scope = Scope::define(proto, weight_inputs, self.values)?;
         self.count_tensors(scope.graph.tensors.len())?;
         self.scopes.push(scope);
-        for op in labelled(proto).filter(|op| !attributes::is_constant(op.node)) {
+        for op in labelled(proto).filter(|op| !op.node.is_constant()) {
             let op = self.op(op)?;
             self.innermost().graph.ops.push(op);
         }

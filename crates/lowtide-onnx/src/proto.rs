@@ -27,6 +27,53 @@ pub(crate) struct ModelProto {
     pub(crate) opset_import: Vec<OperatorSetIdProto>,
     #[prost(message, repeated, tag = "14")]
     pub(crate) metadata_props: Vec<StringStringEntryProto>,
+    #[prost(message, repeated, tag = "25")]
+    pub(crate) functions: Vec<FunctionProto>,
+}
+
+/// Operators under one name; an operator of that name and domain is a call.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct FunctionProto {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, repeated, tag = "4")]
+    pub(crate) input: Vec<String>,
+    #[prost(string, repeated, tag = "5")]
+    pub(crate) output: Vec<String>,
+    #[prost(message, repeated, tag = "7")]
+    pub(crate) node: Vec<NodeProto>,
+    #[prost(message, repeated, tag = "9")]
+    pub(crate) opset_import: Vec<OperatorSetIdProto>,
+    #[prost(string, tag = "10")]
+    pub(crate) domain: String,
+    #[prost(message, repeated, tag = "11")]
+    pub(crate) attribute_proto: Vec<AttributeProto>,
+    #[prost(message, repeated, tag = "12")]
+    pub(crate) value_info: Vec<ValueInfoProto>,
+    #[prost(string, tag = "13")]
+    pub(crate) overload: String,
+}
+
+/// Of a [`FunctionProto`], what names it.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct FunctionKey {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, tag = "10")]
+    pub(crate) domain: String,
+    #[prost(string, tag = "13")]
+    pub(crate) overload: String,
+}
+
+/// Of a [`NodeProto`], what says what it does.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct NodeKey {
+    #[prost(string, tag = "4")]
+    pub(crate) op_type: String,
+    #[prost(string, tag = "7")]
+    pub(crate) domain: String,
+    #[prost(string, tag = "8")]
+    pub(crate) overload: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -77,6 +124,8 @@ pub(crate) struct NodeProto {
     pub(crate) attribute: Vec<AttributeProto>,
     #[prost(string, tag = "7")]
     pub(crate) domain: String,
+    #[prost(string, tag = "8")]
+    pub(crate) overload: String,
 }
 
 /// Rare and large fields are boxed: most attributes are one integer.
@@ -104,6 +153,8 @@ pub(crate) struct AttributeProto {
     pub(crate) graphs: Vec<GraphProto>,
     #[prost(int32, tag = "20")]
     pub(crate) r#type: i32,
+    #[prost(string, tag = "21")]
+    pub(crate) ref_attr_name: String,
     #[prost(message, optional, boxed, tag = "22")]
     pub(crate) sparse_tensor: Option<Box<SparseTensorProto>>,
 }
@@ -146,6 +197,23 @@ pub(crate) struct ValueInfoProto {
     pub(crate) name: String,
     #[prost(message, optional, tag = "2")]
     pub(crate) r#type: Option<TypeProto>,
+}
+
+impl ValueInfoProto {
+    fn dims_mut(&mut self) -> impl Iterator<Item = &mut DimensionProto> {
+        let tensor = self.r#type.iter_mut().filter_map(|t| t.tensor_type.as_mut());
+        tensor.filter_map(|tensor| tensor.shape.as_mut()).flat_map(|shape| &mut shape.dim)
+    }
+
+    /// Leaves open each dimension that has a name.
+    pub(crate) fn forget_dim_names(&mut self) {
+        self.dims_mut().for_each(|dim| dim.dim_param = None);
+    }
+
+    /// About as many bytes as it takes in memory.
+    pub(crate) fn memory(&self) -> u64 {
+        4 * self.encoded_len() as u64 + 128
+    }
 }
 
 /// A sequence, map, optional or sparse tensor leaves this empty.

@@ -44,17 +44,6 @@ impl<'b> Fields<'b> {
         Self { bytes, at: range.start, end: range.end }
     }
 
-    /// The contents of all fields of one number.
-    pub(crate) fn contents(
-        self,
-        number: u32,
-    ) -> impl Iterator<Item = Result<Range<usize>, Broken>> {
-        self.filter_map(move |field| match field {
-            Ok(field) => field.content.filter(|_| field.number == number).map(Ok),
-            Err(broken) => Some(Err(broken)),
-        })
-    }
-
     fn broken(&self, what: &'static str) -> Broken {
         Broken { what, at: self.at }
     }
