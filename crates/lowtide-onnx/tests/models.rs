@@ -86,7 +86,9 @@ fn last_ready_first(graph: &ModelGraph) -> Vec<OpId> {
     let mut readers: IndexVec<OpId, Vec<OpId>> = waits.iter().map(|_| Vec::new()).collect();
     let mut missing: IndexVec<OpId, usize> = waits.iter().map(BTreeSet::len).collect();
     for (id, reads) in waits.iter_enumerated() {
-        reads.iter().for_each(|&writer| readers[writer].push(id));
+        for &writer in reads {
+            readers[writer].push(id);
+        }
     }
     let mut ready: BTreeSet<OpId> = missing.ids().filter(|&id| missing[id] == 0).collect();
     let mut order = Vec::new();
@@ -102,7 +104,7 @@ fn last_ready_first(graph: &ModelGraph) -> Vec<OpId> {
 
 fn written(bytes: &Data, order: &[OpId]) -> Data {
     let mut out = Vec::new();
-    write_reordered(bytes, order, &mut out).unwrap();
+    write_reordered(bytes, order, &mut out).expect("a permutation");
     Data::from(out)
 }
 

@@ -260,6 +260,8 @@ fn functions_that_grow_without_end_are_refused() {
     }
     let mut long = function("", "x -> y", &["y = Relu(x)"]);
     long.node[0].attribute = vec![AttributeProto { ints: vec![1; 1 << 17], ..float("", 0.0) }];
-    let message = "the operators of called functions take more than 1073741824 bytes, the limit";
-    refuses(proto(), doubling(long), message);
+    let long = ModelProto { functions: doubling(long), ..file(proto()) };
+    let few = Limits { max_function_bytes: 9_000_000, ..small };
+    let message = "the operators of called functions take more than 9000000 bytes, the limit";
+    assert_eq!(try_load(&long, &few).unwrap_err().to_string(), message);
 }
