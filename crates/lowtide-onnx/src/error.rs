@@ -27,6 +27,9 @@ pub enum LoadError {
     /// More operators than allowed.
     #[error("the file has {found} operators or more, the limit is {limit}")]
     TooManyOps { found: u64, limit: u32 },
+    /// More messages than allowed.
+    #[error("the file has more than {limit} messages, the limit")]
+    TooManyMessages { limit: u64 },
     /// More tensors than allowed.
     #[error("the file has {found} tensors or more, the limit is {limit}")]
     TooManyTensors { found: u64, limit: u32 },

@@ -19,6 +19,7 @@
 #![deny(unsafe_code)]
 
 mod attributes;
+mod census;
 mod elements;
 mod error;
 mod external;
@@ -90,6 +91,7 @@ fn decode(bytes: Data, options: &ReadOptions, files: Files<'_>) -> Result<Loaded
     if bytes.len() as u64 > limit {
         return Err(LoadError::FileTooLong { limit });
     }
+    census::check(&bytes, &options.limits)?;
     let malformed = |error: prost::DecodeError| LoadError::Malformed { reason: error.to_string() };
     let mut proto = proto::ModelProto::decode(bytes.clone()).map_err(malformed)?;
     let warnings = inline::inline(&mut proto, &options.limits)?;
@@ -102,6 +104,7 @@ fn decode(bytes: Data, options: &ReadOptions, files: Files<'_>) -> Result<Loaded
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::{AttributeProto, FunctionProto, ModelProto};
     use crate::testing::{body, file, graph, op, shaped, weight, with};
 
     fn message(bytes: &[u8]) -> String {
@@ -115,7 +118,27 @@ mod tests {
         proto.initializer = vec![weight("w", &[3])];
         let branch = graph("-> v", &["v = Relu(y)"]);
         proto.node.push(with(op("z = If(c)"), body("then_branch", branch)));
-        file(proto).encode_to_vec()
+        proto.node.push(with(op("u = F(y)"), float("alpha")));
+        let reference = AttributeProto { ref_attr_name: "alpha".to_owned(), ..float("a") };
+        let mut function = graph("s -> t", &["one: t = G(s)", "n = Relu(t)"]);
+        function.node[0].attribute = vec![reference];
+        let function = FunctionProto {
+            name: "F".to_owned(),
+            input: vec!["s".to_owned()],
+            output: vec!["t".to_owned()],
+            node: function.node,
+            ..FunctionProto::default()
+        };
+        ModelProto { functions: vec![function], ..file(proto) }.encode_to_vec()
+    }
+
+    fn float(name: &str) -> AttributeProto {
+        AttributeProto {
+            name: name.to_owned(),
+            f: Some(0.5),
+            r#type: 1,
+            ..AttributeProto::default()
+        }
     }
 
     #[test]

@@ -236,6 +236,31 @@ mod tests {
     }
 
     #[test]
+    fn any_order_is_read_as_it_was_written() {
+        arbtest::arbtest(|u| {
+            let count = u.int_in_range(0..=12)?;
+            let ops: Vec<String> = (0..count).map(|i| format!("t{i} = K{i}(x)")).collect();
+            let mut proto = graph("x ->", &ops.iter().map(String::as_str).collect::<Vec<_>>());
+            for i in 0..u.int_in_range(0..=3)? {
+                let value =
+                    AttributeProto { name: "value_ints".to_owned(), ..AttributeProto::default() };
+                let at = u.choose_index(proto.node.len() + 1)?;
+                proto.node.insert(at, with(op(&format!("c{i} = Constant()")), value));
+            }
+            let mut order: Vec<u32> = (0..count).collect();
+            for i in (1..order.len()).rev() {
+                order.swap(i, u.int_in_range(0..=i)?);
+            }
+            let found = written(&file(proto).encode_to_vec(), &order).unwrap();
+            let model = parse(Data::from(found), &Limits::default()).unwrap();
+            let kinds = model.main_graph().ops.iter().map(|op| op.kind.clone());
+            assert!(kinds.eq(order.iter().map(|op| format!("K{op}"))));
+            Ok(())
+        })
+        .budget_ms(300);
+    }
+
+    #[test]
     fn an_order_names_each_operator_once() {
         let bytes = sample().encode_to_vec();
         let message = "the order has 4 operators, the file has 3 without its constants";
