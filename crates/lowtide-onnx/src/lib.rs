@@ -38,6 +38,8 @@ mod report;
 mod testing;
 mod types;
 mod values;
+#[cfg(test)]
+mod variety;
 mod weight_inputs;
 mod wire;
 mod write;
