@@ -1,15 +1,18 @@
 //! Reads and writes ONNX: bytes in, [`Model`] out, and the same bytes in another order. No byte is trusted.
 //!
 //! ~~~text
-//! bytes ──decode──> messages ──name by name──> Model { graphs, opsets, metadata }
-//!           │                      │
-//!           └ truncated, too long  └ undefined, written twice, negative, too many: an error that says where
+//! bytes ──count──> ──decode──> messages ──inline──> ──name by name──> Model { graphs, opsets, metadata }
+//!           │         │                     │             │
+//!        too many    truncated         too deep      undefined, written twice, negative: errors say where
+//!
+//! bytes ──and an order──> the same bytes, operators in that order
 //! ~~~
 //! | what a file holds | what it becomes |
 //! |---|---|
 //! | graph input | an input; a weight if it is an initializer too, or listed in the metadata `weight_inputs` |
 //! | initializer, `Constant` | a weight with its value, where possible a piece of the file; no operator is left |
 //! | body of an `If`, `Loop`, `Scan` | a graph of the model; outer values that it reads are its captured tensors |
+//! | local function | nothing; each call becomes the operators of its function |
 //! | `value_info` and the like | declared type and shape; what is no tensor has neither |
 //!
 //! A bad file gives an error: no panic, no recursion beyond [`Limits::max_depth`],

@@ -33,7 +33,7 @@ impl Default for Limits {
         Self {
             max_file_bytes: 1 << 31,
             max_ops: 1 << 22,
-            max_messages: 1 << 25,
+            max_messages: 1 << 24,
             max_tensors: 1 << 24,
             max_rank: 64,
             max_depth: 32,

@@ -154,10 +154,13 @@ impl<'p> Inliner<'p> {
         let known = self.opsets.iter().find(|known| domain(&known.domain) == domain(&row.domain));
         match known {
             None => self.opsets.push(row.clone()),
-            Some(known) if known.version != row.version => self.warnings.push(format!(
-                "function `{}` wants version {} of operator set `{}`, version {} is used",
-                function.name, row.version, row.domain, known.version
-            )),
+            Some(known) if known.version != row.version => {
+                let set = if row.domain.is_empty() { "ai.onnx" } else { &row.domain };
+                self.warnings.push(format!(
+                    "function `{}` wants version {} of operator set `{set}`, version {} is used",
+                    function.name, row.version, known.version
+                ));
+            }
             Some(_) => {}
         }
     }

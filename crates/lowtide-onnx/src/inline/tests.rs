@@ -201,7 +201,7 @@ fn operator_sets_of_functions_are_the_models_where_it_has_none() {
     let bytes = prost::Message::encode_to_vec(&model).into();
     let loaded = crate::read_bytes(bytes, None, &crate::ReadOptions::default()).unwrap();
     assert_eq!(loaded.model.opsets, [(String::new(), 17), ("d".to_owned(), 2)]);
-    let warning = "function `Gelu` wants version 13 of operator set ``, version 17 is used";
+    let warning = "function `Gelu` wants version 13 of operator set `ai.onnx`, version 17 is used";
     assert_eq!(loaded.report.warnings, [warning]);
 }
 
