@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files that may hold unsafe code, each with the reason.
-const UNSAFE: [(&str, &str); 0] = [];
+const UNSAFE: [(&str, &str); 1] =
+    [("crates/lowtide-onnx/src/map.rs", "mapping a file rests on nobody changing it")];
 
 /// Folders that the paths in code and documentation begin with.
 const ROOTS: [&str; 7] = ["crates/", "docs/", "xtask/", "bench/", "fuzz/", "testdata/", ".ci/"];

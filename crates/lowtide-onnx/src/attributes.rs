@@ -6,10 +6,10 @@
 //! ~~~
 //! Bodies are not read here, since what they mean depends on the graphs around them; see `load`.
 
+use crate::LoadError;
 use crate::graph::Label;
-use crate::proto::{AttributeProto, NodeProto, TensorProto};
-use crate::types::{self, Declared};
-use crate::{Limits, LoadError};
+use crate::proto::{AttributeProto, TensorProto};
+use crate::values::Values;
 use lowtide_core::{DType, TensorValue, Value};
 
 /// What an attribute says that it is: its number in the file.
@@ -54,7 +54,7 @@ pub(crate) fn kind_of(attribute: &AttributeProto) -> i32 {
 pub(crate) fn plain_value(
     attribute: &AttributeProto,
     op: Label<'_>,
-    limits: &Limits,
+    values: &mut Values<'_>,
 ) -> Result<Value, LoadError> {
     Ok(match kind_of(attribute) {
         kind::FLOAT => Value::Float(attribute.f.unwrap_or_default()),
@@ -62,8 +62,7 @@ pub(crate) fn plain_value(
         kind::TEXT => Value::Text(attribute.s.as_deref().unwrap_or_default().to_vec()),
         kind::TENSOR => {
             let name = format_args!("{} of {op}", attribute.name);
-            let (dtype, dims) = types::exact(tensor_of(attribute, op)?, &name, limits)?;
-            Value::Tensor(TensorValue { dtype, dims, data: None })
+            Value::Tensor(values.tensor(tensor_of(attribute, op)?, &name)?)
         }
         kind::FLOATS => Value::Floats(attribute.floats.clone()),
         kind::INTS => Value::Ints(attribute.ints.clone()),
@@ -89,11 +88,6 @@ pub(crate) fn empty(attribute: &AttributeProto, op: Label<'_>, wanted: &'static 
     LoadError::EmptyAttribute { op: op.to_string(), attribute: attribute.name.clone(), wanted }
 }
 
-/// Whether an operator is the value of a weight.
-pub(crate) fn is_constant(node: &NodeProto) -> bool {
-    node.op_type == "Constant" && matches!(node.domain.as_str(), "" | "ai.onnx")
-}
-
 /// The name that a constant defines.
 pub(crate) fn constant_output(op: Label<'_>) -> Result<&str, LoadError> {
     let named = || op.node.output.iter().filter(|name| !name.is_empty());
@@ -107,39 +101,60 @@ pub(crate) fn constant_output(op: Label<'_>) -> Result<&str, LoadError> {
     }
 }
 
-/// The type of a constant's value.
-pub(crate) fn constant_type(op: Label<'_>, limits: &Limits) -> Result<Declared, LoadError> {
+/// The value of a constant.
+pub(crate) fn constant(op: Label<'_>, values: &mut Values<'_>) -> Result<TensorValue, LoadError> {
     let name = constant_output(op)?;
-    let mut types =
-        op.node.attribute.iter().filter_map(|value| value_type(value, name, op, limits));
-    match (types.next(), types.count()) {
-        (Some(Ok((dtype, dims))), 0) => Ok(Declared::exact(dtype, dims)),
-        (Some(Err(error)), _) => Err(error),
-        (first, more) => Err(LoadError::BadConstant {
+    let is_value = |attribute: &&AttributeProto| VALUES.contains(&attribute.name.as_str());
+    let found: Vec<_> = op.node.attribute.iter().filter(is_value).collect();
+    match found[..] {
+        [attribute] => constant_value(attribute, name, op, values),
+        _ => Err(LoadError::BadConstant {
             op: op.to_string(),
-            found: format!("{} values", usize::from(first.is_some()) + more),
+            found: format!("{} values", found.len()),
             wanted: "one",
         }),
     }
 }
 
-type Exact = Result<(DType, Vec<u64>), LoadError>;
+/// The attributes that are a constant's value.
+const VALUES: [&str; 8] = [
+    "value",
+    "sparse_value",
+    "value_int",
+    "value_ints",
+    "value_float",
+    "value_floats",
+    "value_string",
+    "value_strings",
+];
 
-fn value_type(value: &AttributeProto, name: &str, op: Label<'_>, limits: &Limits) -> Option<Exact> {
-    let list = |dtype, len: usize| Ok((dtype, vec![len as u64]));
-    Some(match value.name.as_str() {
-        "value" => tensor_of(value, op).and_then(|tensor| types::exact(tensor, &name, limits)),
-        "sparse_value" => match &value.sparse_tensor {
-            Some(sparse) => types::exact_sparse(sparse, &name, limits),
-            None => Err(empty(value, op, "a sparse tensor")),
-        },
-        "value_int" => Ok((DType::I64, Vec::new())),
-        "value_float" => Ok((DType::F32, Vec::new())),
-        "value_string" => Ok((DType::String, Vec::new())),
-        "value_ints" => list(DType::I64, value.ints.len()),
-        "value_floats" => list(DType::F32, value.floats.len()),
-        "value_strings" => list(DType::String, value.strings.len()),
-        _ => return None,
+fn constant_value(
+    value: &AttributeProto,
+    name: &str,
+    op: Label<'_>,
+    values: &mut Values<'_>,
+) -> Result<TensorValue, LoadError> {
+    let ints = |ints: &[i64]| ints.iter().flat_map(|i| i.to_le_bytes()).collect();
+    let floats = |floats: &[f32]| floats.iter().flat_map(|f| f.to_le_bytes()).collect();
+    let strings = |dims| TensorValue { dtype: DType::String, dims, data: None };
+    let scalar = Vec::new;
+    Ok(match value.name.as_str() {
+        "value" => values.tensor(tensor_of(value, op)?, &name)?,
+        "value_int" => {
+            values.written_out(DType::I64, scalar(), ints(&[value.i.unwrap_or_default()]))
+        }
+        "value_float" => {
+            values.written_out(DType::F32, scalar(), floats(&[value.f.unwrap_or_default()]))
+        }
+        "value_ints" => {
+            values.written_out(DType::I64, vec![value.ints.len() as u64], ints(&value.ints))
+        }
+        "value_floats" => {
+            values.written_out(DType::F32, vec![value.floats.len() as u64], floats(&value.floats))
+        }
+        "value_string" => strings(scalar()),
+        "value_strings" => strings(vec![value.strings.len() as u64]),
+        _ => return Err(LoadError::Sparse { tensor: name.to_owned() }),
     })
 }
 
@@ -148,15 +163,15 @@ mod tests {
     use super::*;
     use crate::proto::{NodeProto, SparseTensorProto};
     use crate::testing::{fails, first_op, graph, load, op, tensor, weight, with};
-    use lowtide_core::{Dim, Source};
+    use lowtide_core::{Data, Dim, Source, TensorId};
 
     fn named(name: &str) -> AttributeProto {
         AttributeProto { name: name.to_owned(), ..AttributeProto::default() }
     }
 
-    /// What a constant with this attribute becomes: its type, and how many operators are left.
+    /// What a constant with this attribute becomes: its type and value; no operator is left of it.
     #[track_caller]
-    fn constant(attribute: AttributeProto, dtype: DType, dims: &[u64]) {
+    fn constant(attribute: AttributeProto, dtype: DType, dims: &[u64], bytes: Option<&[u8]>) {
         let mut proto = graph("-> y", &["y = Relu(c)"]);
         proto.node.insert(0, with(op("c = Constant()"), attribute));
         let model = load(proto);
@@ -164,6 +179,7 @@ mod tests {
         assert_eq!((found.dtype, found.source), (Some(dtype), Source::Constant));
         assert_eq!(found.shape, Some(dims.iter().copied().map(Dim::Known).collect()));
         assert_eq!((main.ops.len(), main.file_op_count()), (1, 2));
+        assert_eq!(main.data.get(&TensorId::new(0)).map(|data| &data[..]), bytes);
     }
 
     #[test]
@@ -172,17 +188,29 @@ mod tests {
             AttributeProto { t: Some(Box::new(weight("", &[2, 3]))), ..named("value") },
             DType::F32,
             &[2, 3],
+            Some(&[0; 24]),
         );
-        constant(AttributeProto { i: Some(7), ..named("value_int") }, DType::I64, &[]);
-        constant(AttributeProto { f: Some(0.5), ..named("value_float") }, DType::F32, &[]);
-        constant(named("value_string"), DType::String, &[]);
-        constant(AttributeProto { ints: vec![1, 2], ..named("value_ints") }, DType::I64, &[2]);
-        constant(AttributeProto { floats: vec![1.0], ..named("value_floats") }, DType::F32, &[1]);
-        constant(named("value_strings"), DType::String, &[0]);
-        let sparse = SparseTensorProto { values: Some(weight("", &[1])), dims: vec![9] };
+        let seven = [7, 0, 0, 0, 0, 0, 0, 0];
+        let int = AttributeProto { i: Some(7), ..named("value_int") };
+        constant(int, DType::I64, &[], Some(&seven));
+        let ints = AttributeProto { ints: vec![7], ..named("value_ints") };
+        constant(ints, DType::I64, &[1], Some(&seven));
+        let half = 0.5_f32.to_le_bytes();
+        let float = AttributeProto { f: Some(0.5), ..named("value_float") };
+        constant(float, DType::F32, &[], Some(&half));
+        let floats = AttributeProto { floats: vec![0.5], ..named("value_floats") };
+        constant(floats, DType::F32, &[1], Some(&half));
+        constant(named("value_string"), DType::String, &[], None);
+        constant(named("value_strings"), DType::String, &[0], None);
+    }
+
+    #[test]
+    fn a_sparse_constant_is_refused() {
+        let sparse = SparseTensorProto { values: Some(weight("", &[1])) };
         let sparse =
             AttributeProto { sparse_tensor: Some(Box::new(sparse)), ..named("sparse_value") };
-        constant(sparse, DType::F32, &[9]);
+        let message = "tensor `c` is sparse; sparse initializers and constants are not supported";
+        fails(lone(with(op("c = Constant()"), sparse)), message);
     }
 
     fn lone(constant: NodeProto) -> crate::proto::GraphProto {
@@ -238,7 +266,8 @@ mod tests {
             Value::Texts(vec![b"s".to_vec()]),
         );
         let tensor = AttributeProto { t: Some(Box::new(weight("", &[5]))), ..named("a") };
-        check(tensor, Value::Tensor(TensorValue { dtype: DType::F32, dims: vec![5], data: None }));
+        let data = Some(Data::from_static(&[0; 20]));
+        check(tensor, Value::Tensor(TensorValue { dtype: DType::F32, dims: vec![5], data }));
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub enum LoadError {
     /// More operators than allowed.
     #[error("the file has {found} operators or more, the limit is {limit}")]
     TooManyOps { found: u64, limit: u32 },
+    /// More messages than allowed.
+    #[error("the file has more than {limit} messages, the limit")]
+    TooManyMessages { limit: u64 },
     /// More tensors than allowed.
     #[error("the file has {found} tensors or more, the limit is {limit}")]
     TooManyTensors { found: u64, limit: u32 },
@@ -48,6 +51,15 @@ pub enum LoadError {
     /// A weight whose bytes do not fill its shape.
     #[error("tensor `{tensor}` comes with {found} bytes, its shape wants {wanted}")]
     WrongData { tensor: String, found: u64, wanted: u64 },
+    /// Numbers that end in the middle.
+    #[error("tensor `{tensor}` has elements that are cut short")]
+    BrokenElements { tensor: String },
+    /// Values with their positions instead of all values.
+    #[error("tensor `{tensor}` is sparse; sparse initializers and constants are not supported")]
+    Sparse { tensor: String },
+    /// A value in another file that is not where the model says.
+    #[error("tensor `{tensor}` lies in `{location}`: found {found}, wanted {wanted}")]
+    External { tensor: String, location: String, found: String, wanted: String },
     /// A value without name that cannot do without one.
     #[error("{kind} {index} of graph `{graph}` has no name")]
     Nameless { kind: &'static str, index: usize, graph: String },
@@ -69,6 +81,27 @@ pub enum LoadError {
     /// A constant that is none.
     #[error("operator `{op}` is a Constant with {found}, wanted {wanted}")]
     BadConstant { op: String, found: String, wanted: &'static str },
+    /// Calls in calls in calls.
+    #[error("function `{function}` is called more than {limit} deep; does it call itself?")]
+    CallsTooDeep { function: String, limit: usize },
+    /// Functions whose copies take too much memory.
+    #[error("the operators of called functions take more than {limit} bytes, the limit")]
+    FunctionsTooLong { limit: u64 },
+    /// A call that gives more than the function takes.
+    #[error("operator `{op}` calls function `{function}` with {found} {kind}, it has {limit}")]
+    TooManyArguments {
+        op: String,
+        function: String,
+        kind: &'static str,
+        found: usize,
+        limit: usize,
+    },
+    /// Two functions with one name.
+    #[error("the file has two functions `{function}` of one domain and overload, wanted one")]
+    DuplicateFunction { function: String },
+    /// A function's result is not there.
+    #[error("function `{function}` outputs `{tensor}`, which nothing defines")]
+    UndefinedFunctionOutput { function: String, tensor: String },
     /// An attribute whose type and value do not fit.
     #[error("attribute `{attribute}` of operator `{op}` holds nothing, wanted {wanted}")]
     EmptyAttribute { op: String, attribute: String, wanted: &'static str },

@@ -11,10 +11,11 @@
 //! Cost: linear.
 
 use crate::attributes;
-use crate::proto::{GraphProto, NodeProto, SparseTensorProto, ValueInfoProto};
+use crate::proto::{GraphProto, NodeProto, ValueInfoProto};
 use crate::types::{self, Declared};
+use crate::values::Values;
 use crate::{Limits, LoadError};
-use lowtide_core::{ModelGraph, ModelTensor, Source, TensorId};
+use lowtide_core::{ModelGraph, ModelTensor, Source, TensorId, TensorValue};
 use std::collections::BTreeSet;
 #[expect(clippy::disallowed_types, reason = "only looked up, never walked")]
 use std::collections::HashMap;
@@ -56,15 +57,16 @@ impl<'p> Scope<'p> {
     pub(crate) fn define(
         proto: &'p GraphProto,
         weight_inputs: &BTreeSet<String>,
-        limits: &Limits,
+        values: &mut Values<'_>,
     ) -> Result<Self, LoadError> {
+        let limits = values.limits;
         let graph = ModelGraph { name: proto.name.clone(), ..ModelGraph::default() };
         #[expect(clippy::disallowed_types, reason = "only looked up, never walked")]
         let ids = HashMap::new();
         let mut scope = Self { graph, captured_from: Vec::new(), ids, proto };
         scope.inputs(weight_inputs, limits)?;
-        scope.initializers(limits)?;
-        labelled(proto).try_for_each(|op| scope.results(op, limits))?;
+        scope.initializers(values)?;
+        labelled(proto).try_for_each(|op| scope.results(op, values))?;
         proto.value_info.iter().chain(&proto.output).try_for_each(|i| scope.declare(i, limits))?;
         Ok(scope)
     }
@@ -110,17 +112,17 @@ impl<'p> Scope<'p> {
         Ok(())
     }
 
-    fn initializers(&mut self, limits: &Limits) -> Result<(), LoadError> {
+    fn initializers(&mut self, values: &mut Values<'_>) -> Result<(), LoadError> {
         let proto = self.proto;
+        if let Some(sparse) = proto.sparse_initializer.first() {
+            let tensor = sparse.values.as_ref().map_or("", |values| &values.name).to_owned();
+            return Err(LoadError::Sparse { tensor });
+        }
         let mut seen = BTreeSet::new();
-        for (index, name) in initializer_names(proto).enumerate() {
-            self.check_new(&mut seen, "initializer", index, name)?;
-            let exact = match index.checked_sub(proto.initializer.len()) {
-                None => types::exact(&proto.initializer[index], &name, limits),
-                Some(index) => types::exact_sparse(&proto.sparse_initializer[index], &name, limits),
-            };
-            let (dtype, dims) = exact?;
-            self.add(name, Declared::exact(dtype, dims), Source::Initializer);
+        for (index, tensor) in proto.initializer.iter().enumerate() {
+            self.check_new(&mut seen, "initializer", index, &tensor.name)?;
+            let value = values.tensor(tensor, &tensor.name)?;
+            self.add_weight(&tensor.name, value, Source::Initializer);
         }
         Ok(())
     }
@@ -142,11 +144,10 @@ impl<'p> Scope<'p> {
         Err(LoadError::Duplicate { kind, name: name.to_owned(), graph: graph() })
     }
 
-    fn results(&mut self, op: Label<'p>, limits: &Limits) -> Result<(), LoadError> {
-        if attributes::is_constant(op.node) {
+    fn results(&mut self, op: Label<'p>, values: &mut Values<'_>) -> Result<(), LoadError> {
+        if op.node.is_constant() {
             let name = self.check_unwritten(op, attributes::constant_output(op)?)?;
-            let declared = attributes::constant_type(op, limits)?;
-            self.add(name, declared, Source::Constant);
+            self.add_weight(name, attributes::constant(op, values)?, Source::Constant);
             return Ok(());
         }
         for name in op.node.output.iter().filter(|name| !name.is_empty()) {
@@ -180,6 +181,13 @@ impl<'p> Scope<'p> {
         id
     }
 
+    fn add_weight(&mut self, name: &'p str, value: TensorValue, source: Source) {
+        let id = self.add(name, Declared::exact(value.dtype, value.dims), source);
+        if let Some(data) = value.data {
+            self.graph.data.insert(id, data);
+        }
+    }
+
     /// Fills in what is not known yet; a declaration never overrides the value itself.
     fn declare(&mut self, info: &ValueInfoProto, limits: &Limits) -> Result<(), LoadError> {
         let declared = types::declared(info, limits)?;
@@ -194,21 +202,17 @@ impl<'p> Scope<'p> {
 }
 
 fn initializer_names(proto: &GraphProto) -> impl Iterator<Item = &str> {
-    let dense = proto.initializer.iter().map(|tensor| tensor.name.as_str());
-    dense.chain(proto.sparse_initializer.iter().map(sparse_name))
-}
-
-fn sparse_name(sparse: &SparseTensorProto) -> &str {
-    sparse.values.as_ref().map_or("", |values| values.name.as_str())
+    proto.initializer.iter().map(|tensor| tensor.name.as_str())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::SparseTensorProto;
     use crate::testing::{
         fails, file, graph, load, shaped, tensor, tensor_names, try_load, weight,
     };
-    use lowtide_core::{DType, Dim};
+    use lowtide_core::Dim;
 
     fn with_weights(mut proto: GraphProto, weights: &[&str]) -> GraphProto {
         proto.initializer = weights.iter().map(|name| weight(name, &[2])).collect();
@@ -234,14 +238,18 @@ mod tests {
     }
 
     #[test]
-    fn a_sparse_initializer_counts_as_the_dense_tensor() {
+    fn a_sparse_initializer_is_refused() {
         let mut proto = graph("x -> y", &["y = Add(x, s)"]);
-        let values = Some(weight("s", &[3]));
-        proto.sparse_initializer = vec![SparseTensorProto { values, dims: vec![10, 20] }];
-        let model = load(proto);
-        let found = tensor(model.main_graph(), "s");
-        assert_eq!(found.shape, Some(vec![Dim::Known(10), Dim::Known(20)]));
-        assert_eq!((found.source, found.dtype), (Source::Initializer, Some(DType::F32)));
+        proto.sparse_initializer = vec![SparseTensorProto { values: Some(weight("s", &[3])) }];
+        let message = "tensor `s` is sparse; sparse initializers and constants are not supported";
+        fails(proto, message);
+    }
+
+    #[test]
+    fn a_weight_has_its_value() {
+        let model = load(with_weights(graph("x -> y", &["y = Add(x, w)"]), &["w"]));
+        let id = TensorId::new(1);
+        assert_eq!(model.main_graph().data[&id], [0; 8][..]);
     }
 
     #[test]

@@ -1,74 +1,119 @@
-//! Reads ONNX: bytes in, [`Model`] out. No byte of the file is trusted.
+//! Reads and writes ONNX: bytes in, [`Model`] out, and the same bytes in another order. No byte is trusted.
 //!
 //! ~~~text
-//! bytes ──decode──> messages ──name by name──> Model { graphs, opsets, metadata }
-//!           │                      │
-//!           └ truncated, too long  └ undefined, written twice, negative, too many: an error that says where
+//! bytes ──count──> ──decode──> messages ──inline──> ──name by name──> Model { graphs, opsets, metadata }
+//!           │         │                     │             │
+//!        too many    truncated         too deep      undefined, written twice, negative: errors say where
+//!
+//! bytes ──and an order──> the same bytes, operators in that order
 //! ~~~
 //! | what a file holds | what it becomes |
 //! |---|---|
 //! | graph input | an input; a weight if it is an initializer too, or listed in the metadata `weight_inputs` |
-//! | initializer, also a sparse one | a weight |
-//! | `Constant` | a weight; the operator is gone |
+//! | initializer, `Constant` | a weight with its value, where possible a piece of the file; no operator is left |
 //! | body of an `If`, `Loop`, `Scan` | a graph of the model; outer values that it reads are its captured tensors |
+//! | local function | nothing; each call becomes the operators of its function |
 //! | `value_info` and the like | declared type and shape; what is no tensor has neither |
 //!
-//! Values are not read yet. A bad file gives an error: no panic, no recursion beyond [`Limits::max_depth`],
+//! A bad file gives an error: no panic, no recursion beyond [`Limits::max_depth`],
 //! no memory asked for by a number in the file. Cycles are found later, when a model becomes a graph.
 //! Cost: linear in the file.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod attributes;
+mod census;
+mod elements;
 mod error;
+mod external;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod graph;
+mod inline;
+mod key;
 mod limits;
 mod load;
+mod map;
+mod options;
 mod proto;
+mod report;
 #[cfg(test)]
 mod testing;
 mod types;
+mod values;
+#[cfg(test)]
+mod variety;
 mod weight_inputs;
+mod wire;
+mod write;
 
 pub use error::LoadError;
 pub use limits::Limits;
+pub use options::{External, ReadOptions};
+pub use report::{WeightReport, aligned};
+pub use write::{WriteError, write_reordered};
 
-use bytes::Bytes;
-use lowtide_core::Model;
+use external::Files;
+use lowtide_core::{Data, Model};
 use prost::Message;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
+use values::Values;
 
-/// Reads the model of a file.
-pub fn read(path: &Path, limits: &Limits) -> Result<Model, LoadError> {
-    let failed = |source| LoadError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    // One byte past the limit is enough to know that there are too many, whatever the length says.
-    file.take(limits.max_file_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
-    parse(Bytes::from(bytes), limits)
+/// A model, and what it was read from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The model.
+    pub model: Model,
+    /// Where the values of its weights lie.
+    pub report: WeightReport,
+    /// The bytes of its file.
+    pub bytes: Data,
 }
 
-/// Reads the model of a file's bytes.
-pub fn parse(bytes: Bytes, limits: &Limits) -> Result<Model, LoadError> {
-    if bytes.len() as u64 > limits.max_file_bytes {
-        return Err(LoadError::FileTooLong { limit: limits.max_file_bytes });
+/// Reads the model of a file, with the values that lie in files beside it.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded, LoadError> {
+    let bytes = map::contents(path, options.mmap, options.limits.max_file_bytes)
+        .map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
+    decode(bytes, options, Files::beside(path, options))
+}
+
+/// Reads the model of a file's bytes; values in other files are looked for in `folder`, if there is one.
+pub fn read_bytes(
+    bytes: Data,
+    folder: Option<&Path>,
+    options: &ReadOptions,
+) -> Result<Loaded, LoadError> {
+    decode(bytes, options, Files::of_folder(folder, options))
+}
+
+/// Reads the model of a file's bytes; values in other files are left out.
+pub fn parse(bytes: Data, limits: &Limits) -> Result<Model, LoadError> {
+    read_bytes(bytes, None, &(*limits).into()).map(|loaded| loaded.model)
+}
+
+fn decode(bytes: Data, options: &ReadOptions, files: Files<'_>) -> Result<Loaded, LoadError> {
+    let limit = options.limits.max_file_bytes;
+    if bytes.len() as u64 > limit {
+        return Err(LoadError::FileTooLong { limit });
     }
+    census::check(&bytes, &options.limits)?;
     let malformed = |error: prost::DecodeError| LoadError::Malformed { reason: error.to_string() };
-    let proto = proto::ModelProto::decode(bytes).map_err(malformed)?;
-    load::model(&proto, limits)
+    let mut proto = proto::ModelProto::decode(bytes.clone()).map_err(malformed)?;
+    let warnings = inline::inline(&mut proto, &options.limits)?;
+    let mut values = Values::new(&options.limits, files);
+    values.report.warnings = warnings;
+    let model = load::model(&proto, &mut values)?;
+    Ok(Loaded { model, report: values.report, bytes })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::{AttributeProto, FunctionProto, ModelProto};
     use crate::testing::{body, file, graph, op, shaped, weight, with};
 
     fn message(bytes: &[u8]) -> String {
-        parse(Bytes::copy_from_slice(bytes), &Limits::default()).unwrap_err().to_string()
+        parse(Data::copy_from_slice(bytes), &Limits::default()).unwrap_err().to_string()
     }
 
     /// A file with everything in it that is read.
@@ -78,7 +123,27 @@ mod tests {
         proto.initializer = vec![weight("w", &[3])];
         let branch = graph("-> v", &["v = Relu(y)"]);
         proto.node.push(with(op("z = If(c)"), body("then_branch", branch)));
-        file(proto).encode_to_vec()
+        proto.node.push(with(op("u = F(y)"), float("alpha")));
+        let reference = AttributeProto { ref_attr_name: "alpha".to_owned(), ..float("a") };
+        let mut function = graph("s -> t", &["one: t = G(s)", "n = Relu(t)"]);
+        function.node[0].attribute = vec![reference];
+        let function = FunctionProto {
+            name: "F".to_owned(),
+            input: vec!["s".to_owned()],
+            output: vec!["t".to_owned()],
+            node: function.node,
+            ..FunctionProto::default()
+        };
+        ModelProto { functions: vec![function], ..file(proto) }.encode_to_vec()
+    }
+
+    fn float(name: &str) -> AttributeProto {
+        AttributeProto {
+            name: name.to_owned(),
+            f: Some(0.5),
+            r#type: 1,
+            ..AttributeProto::default()
+        }
     }
 
     #[test]
@@ -140,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = read(Path::new("no/such.onnx"), &Limits::default()).unwrap_err();
+        let error = read(Path::new("no/such.onnx"), &ReadOptions::default()).unwrap_err();
         assert_eq!(error.to_string(), "cannot read `no/such.onnx`");
     }
 

@@ -14,7 +14,9 @@
 
 use crate::attributes::{self, kind};
 use crate::graph::{Label, Scope, labelled};
+use crate::key::domain;
 use crate::proto::{AttributeProto, GraphProto, ModelProto, OperatorSetIdProto};
+use crate::values::Values;
 use crate::{Limits, LoadError, weight_inputs};
 use lowtide_core::{
     Attribute, Body, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, Source, TensorId,
@@ -23,13 +25,13 @@ use lowtide_core::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Builds the model of a file.
-pub(crate) fn model(proto: &ModelProto, limits: &Limits) -> Result<Model, LoadError> {
+pub(crate) fn model(proto: &ModelProto, values: &mut Values<'_>) -> Result<Model, LoadError> {
     let main = proto.graph.as_ref().ok_or(LoadError::NoGraph)?;
     let metadata: Vec<(String, String)> =
         proto.metadata_props.iter().map(|row| (row.key.clone(), row.value.clone())).collect();
     let list = metadata.iter().find(|row| row.0 == weight_inputs::KEY);
     let weights = list.map_or(Ok(Vec::new()), |row| weight_inputs::parse(&row.1))?;
-    let mut loader = Loader::new(limits);
+    let mut loader = Loader::new(values);
     let (main, _) = loader.graph(main, &weights.into_iter().collect())?;
     Ok(Model {
         graphs: loader.graphs,
@@ -45,13 +47,9 @@ fn opset(row: &OperatorSetIdProto) -> (String, i64) {
     (domain(&row.domain), row.version)
 }
 
-/// The standard domain has two names.
-fn domain(name: &str) -> String {
-    if name == "ai.onnx" { String::new() } else { name.to_owned() }
-}
-
-struct Loader<'p> {
-    limits: &'p Limits,
+struct Loader<'p, 'v, 'o> {
+    limits: &'o Limits,
+    values: &'v mut Values<'o>,
     graphs: IndexVec<GraphId, ModelGraph>,
     /// The graph being read, last, and those around it.
     scopes: Vec<Scope<'p>>,
@@ -75,9 +73,10 @@ impl Captures {
     }
 }
 
-impl<'p> Loader<'p> {
-    fn new(limits: &'p Limits) -> Self {
-        Self { limits, graphs: IndexVec::new(), scopes: Vec::new(), ops: 0, tensors: 0 }
+impl<'p, 'v, 'o> Loader<'p, 'v, 'o> {
+    fn new(values: &'v mut Values<'o>) -> Self {
+        let (limits, graphs) = (values.limits, IndexVec::new());
+        Self { limits, values, graphs, scopes: Vec::new(), ops: 0, tensors: 0 }
     }
 
     /// Reads a graph inside those of `scopes`; returns the values of its parent that it captures.
@@ -89,10 +88,10 @@ impl<'p> Loader<'p> {
         self.check_depth(proto)?;
         self.count_ops(proto.node.len())?;
         let id = self.graphs.push(ModelGraph::default());
-        let scope = Scope::define(proto, weight_inputs, self.limits)?;
+        let scope = Scope::define(proto, weight_inputs, self.values)?;
         self.count_tensors(scope.graph.tensors.len())?;
         self.scopes.push(scope);
-        for op in labelled(proto).filter(|op| !attributes::is_constant(op.node)) {
+        for op in labelled(proto).filter(|op| !op.node.is_constant()) {
             let op = self.op(op)?;
             self.innermost().graph.ops.push(op);
         }
@@ -178,7 +177,7 @@ impl<'p> Loader<'p> {
                 let bodies = attribute.graphs.iter().map(|graph| self.body(graph, captures));
                 Ok(Value::Bodies(bodies.collect::<Result<_, _>>()?))
             }
-            _ => attributes::plain_value(attribute, op, self.limits),
+            _ => attributes::plain_value(attribute, op, self.values),
         }
     }
 

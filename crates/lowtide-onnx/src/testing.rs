@@ -80,10 +80,11 @@ pub(crate) fn shaped(name: &str, dims: &str) -> ValueInfoProto {
     ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { tensor_type }) }
 }
 
-/// A float tensor with values.
+/// A float tensor of zeros.
 pub(crate) fn weight(name: &str, dims: &[i64]) -> TensorProto {
-    let (name, dims) = (name.to_owned(), dims.to_vec());
-    TensorProto { name, dims, data_type: 1, ..TensorProto::default() }
+    let zeros = vec![0; usize::try_from(dims.iter().product::<i64>()).unwrap() * 4];
+    let (name, dims, raw_data) = (name.to_owned(), dims.to_vec(), Some(Bytes::from(zeros)));
+    TensorProto { name, dims, data_type: 1, raw_data, ..TensorProto::default() }
 }
 
 /// A file that holds this graph.

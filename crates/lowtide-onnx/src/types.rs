@@ -5,9 +5,9 @@
 //! TensorProto { data_type: 7, dims: [3] }                ──>  int64 [3]
 //! ~~~
 //! What a declaration leaves open stays open. A tensor with values leaves nothing open, so there every
-//! fault is an error, down to bytes that do not fill its shape.
+//! fault is an error.
 
-use crate::proto::{DimensionProto, SparseTensorProto, TensorProto, ValueInfoProto};
+use crate::proto::{DimensionProto, TensorProto, ValueInfoProto};
 use crate::{Limits, LoadError};
 use lowtide_core::{DType, Dim};
 use std::fmt::Display;
@@ -41,9 +41,6 @@ const TYPES: [DType; 26] = [
     DType::U2,
     DType::I2,
 ];
-
-/// The number of "not in this file", in `data_location`.
-const EXTERNAL: i32 = 1;
 
 /// What is known of a tensor before anything runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -97,22 +94,14 @@ pub(crate) fn exact(
     limits: &Limits,
 ) -> Result<(DType, Vec<u64>), LoadError> {
     let (dtype, dims) = (exact_dtype(tensor, name)?, known_dims(name, &tensor.dims, limits)?);
-    let elements = element_count(name, &dims)?;
-    check_data(tensor, name, dtype, elements)?;
+    element_count(name, &dims)?;
     Ok((dtype, dims))
 }
 
-/// The type of the dense tensor that a sparse one stands for.
-pub(crate) fn exact_sparse(
-    sparse: &SparseTensorProto,
-    name: &dyn Display,
-    limits: &Limits,
-) -> Result<(DType, Vec<u64>), LoadError> {
-    let no_values = TensorProto::default();
-    let dtype = exact_dtype(sparse.values.as_ref().unwrap_or(&no_values), name)?;
-    let dims = known_dims(name, &sparse.dims, limits)?;
-    element_count(name, &dims)?;
-    Ok((dtype, dims))
+/// How many bytes the values of a tensor take; no type has that many where there is no number for it.
+pub(crate) fn byte_count(name: &dyn Display, dtype: DType, dims: &[u64]) -> Result<u64, LoadError> {
+    let elements = element_count(name, dims)?;
+    Ok(dtype.bytes(elements).map_or(u64::MAX, |bytes| bytes.0))
 }
 
 fn exact_dtype(tensor: &TensorProto, name: &dyn Display) -> Result<DType, LoadError> {
@@ -149,26 +138,9 @@ fn element_count(name: &dyn Display, dims: &[u64]) -> Result<u64, LoadError> {
         .ok_or_else(|| LoadError::TooManyElements { tensor: name.to_string(), dims: dims.to_vec() })
 }
 
-fn check_data(
-    tensor: &TensorProto,
-    name: &dyn Display,
-    dtype: DType,
-    elements: u64,
-) -> Result<(), LoadError> {
-    let Some(data) = tensor.raw_data.as_ref().filter(|_| tensor.data_location != EXTERNAL) else {
-        return Ok(());
-    };
-    let wanted = dtype.bytes(elements).map_or(u64::MAX, |bytes| bytes.0);
-    if data.len() as u64 == wanted {
-        return Ok(());
-    }
-    Err(LoadError::WrongData { tensor: name.to_string(), found: data.len() as u64, wanted })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
 
     fn tensor(data_type: i32, dims: &[i64]) -> TensorProto {
         TensorProto { data_type, dims: dims.to_vec(), ..TensorProto::default() }
@@ -207,17 +179,5 @@ mod tests {
     fn rank_is_limited() {
         let message = "tensor `w` has 65 dimensions, the limit is 64";
         assert_eq!(read(&tensor(1, &[1; 65])).unwrap_err(), message);
-    }
-
-    #[test]
-    fn bytes_fill_the_shape_unless_they_lie_elsewhere() {
-        let with = |bytes: usize, data_location| TensorProto {
-            raw_data: Some(Bytes::from(vec![0; bytes])),
-            data_location,
-            ..tensor(1, &[3])
-        };
-        assert!(read(&with(12, 0)).is_ok() && read(&with(0, EXTERNAL)).is_ok());
-        let message = "tensor `w` comes with 11 bytes, its shape wants 12";
-        assert_eq!(read(&with(11, 0)).unwrap_err(), message);
     }
 }

@@ -1,7 +1,9 @@
 //! Real architectures, whole and damaged.
 
+use lowtide_core::{Data, IndexVec, ModelGraph, ModelOp, OpId, TensorId};
 use lowtide_onnx::fuzzing::{assert_valid, fuzz_parse};
-use lowtide_onnx::{Limits, read};
+use lowtide_onnx::{Limits, Loaded, ReadOptions, parse, read, write_reordered};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Operators and tensors of each model, as the reference implementation of the format counts them.
@@ -33,7 +35,7 @@ fn path(name: &str) -> PathBuf {
 #[test]
 fn operators_and_tensors_are_those_of_the_file() {
     for (name, ops, tensors) in COUNTS {
-        let model = read(&path(name), &Limits::default()).unwrap();
+        let model = read(&path(name), &ReadOptions::default()).unwrap().model;
         assert_valid(&model);
         let main = model.main_graph();
         assert_eq!((main.file_op_count(), main.tensors.len()), (ops, tensors), "{name}");
@@ -68,4 +70,73 @@ fn a_model_with_a_flipped_byte_never_panics() {
             bytes[at] ^= 0xa5;
         }
     }
+}
+
+/// The order that runs the last ready operator first, far from the file's.
+fn last_ready_first(graph: &ModelGraph) -> Vec<OpId> {
+    let mut writers = BTreeMap::new();
+    for (id, op) in graph.ops.iter_enumerated() {
+        writers.extend(op.outputs.iter().flatten().map(|&tensor| (tensor, id)));
+    }
+    let reads = |op: &ModelOp| -> BTreeSet<OpId> {
+        let tensors = op.inputs.iter().flatten().chain(&op.captured);
+        tensors.filter_map(|tensor| writers.get(tensor).copied()).collect()
+    };
+    let waits: IndexVec<OpId, _> = graph.ops.iter().map(reads).collect();
+    let mut readers: IndexVec<OpId, Vec<OpId>> = waits.iter().map(|_| Vec::new()).collect();
+    let mut missing: IndexVec<OpId, usize> = waits.iter().map(BTreeSet::len).collect();
+    for (id, reads) in waits.iter_enumerated() {
+        for &writer in reads {
+            readers[writer].push(id);
+        }
+    }
+    let mut ready: BTreeSet<OpId> = missing.ids().filter(|&id| missing[id] == 0).collect();
+    let mut order = Vec::new();
+    while let Some(op) = ready.pop_last() {
+        order.push(op);
+        for &reader in &readers[op] {
+            missing[reader] -= 1;
+            ready.extend((missing[reader] == 0).then_some(reader));
+        }
+    }
+    order
+}
+
+fn written(bytes: &Data, order: &[OpId]) -> Data {
+    let mut out = Vec::new();
+    write_reordered(bytes, order, &mut out).expect("a permutation");
+    Data::from(out)
+}
+
+#[test]
+fn written_in_file_order_a_file_stays_as_it_is() {
+    for (name, ..) in COUNTS {
+        let Loaded { model, bytes, .. } = read(&path(name), &ReadOptions::default()).unwrap();
+        let order: Vec<_> = model.main_graph().ops.ids().collect();
+        assert_eq!(written(&bytes, &order), bytes, "{name}");
+    }
+}
+
+#[test]
+fn written_in_another_order_a_file_has_the_same_operators_in_that_order() {
+    for (name, ..) in COUNTS {
+        let Loaded { model, bytes, .. } = read(&path(name), &ReadOptions::default()).unwrap();
+        let graph = model.main_graph();
+        let order = last_ready_first(graph);
+        let again = written(&bytes, &order);
+        assert_eq!(again.len(), bytes.len());
+        let again = parse(again, &Limits::default()).unwrap();
+        let wanted = order.iter().map(|&op| shown(graph, &graph.ops[op]));
+        let found = again.main_graph().ops.iter().map(|op| shown(again.main_graph(), op));
+        assert!(found.eq(wanted), "{name}");
+    }
+}
+
+/// An operator with names for ids.
+fn shown(graph: &ModelGraph, op: &ModelOp) -> String {
+    let names = |ids: &[Option<TensorId>]| -> Vec<Option<String>> {
+        ids.iter().map(|id| id.map(|id| graph.tensors[id].name.clone())).collect()
+    };
+    let (inputs, outputs) = (names(&op.inputs), names(&op.outputs));
+    format!("{} {} {inputs:?} {outputs:?} {:?}", op.name, op.kind, op.attributes)
 }

@@ -7,8 +7,9 @@
 //! The kind is known by the name's ending, and where that says nothing by the first byte. What is not a plain
 //! file (a pipe, standard input) is read into memory.
 
-use lowtide_core::{Graph, Model, TensorId};
+use lowtide_core::{Data, Graph, Model, TensorId};
 use lowtide_formats::{GraphJsonError, GraphLimits};
+use lowtide_onnx::{ReadOptions, WeightReport};
 use lowtide_ops::{ResolveConfig, ResolveError};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -19,8 +20,8 @@ use std::path::{Path, PathBuf};
 pub struct LoadOptions {
     /// Values and bounds of named dimensions.
     pub resolve: ResolveConfig,
-    /// What an ONNX file may hold.
-    pub onnx: lowtide_onnx::Limits,
+    /// How an ONNX file is read, and what it may hold.
+    pub onnx: ReadOptions,
     /// What a graph file may hold.
     pub graph: GraphLimits,
 }
@@ -42,6 +43,10 @@ pub struct Loaded {
     pub unknown_tensors: Vec<TensorId>,
     /// Names of dimensions that the file has and nobody has bound, those of its inputs first.
     pub open_dims: Vec<String>,
+    /// Where the values of the weights are and what they cost; a graph file has none.
+    pub weights: Option<WeightReport>,
+    /// The bytes of an ONNX file, perhaps mapped, from which it can be written in another order.
+    pub file: Option<Data>,
 }
 
 /// Why a file gives no graph.
@@ -105,17 +110,17 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
     let io = |source| LoadError::Io { path: path.to_owned(), source };
     let is_plain = path.as_os_str() != "-" && path.metadata().map_err(io)?.is_file();
     if is_plain && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("onnx")) {
-        let model = lowtide_onnx::read(path, &options.onnx);
-        let model = model.map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
-        return resolve(path, model, options);
+        let read = lowtide_onnx::read(path, &options.onnx);
+        let read = read.map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
+        return resolve(path, read, options);
     }
     let bytes = read_all(path).map_err(io)?;
     if is_json(path, &bytes) {
         return load_json(path, &bytes, options);
     }
-    let model = lowtide_onnx::parse(bytes.into(), &options.onnx);
-    let model = model.map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
-    resolve(path, model, options)
+    let read = lowtide_onnx::read_bytes(bytes.into(), None, &options.onnx);
+    let read = read.map_err(|source| LoadError::Onnx { path: path.to_owned(), source })?;
+    resolve(path, read, options)
 }
 
 fn read_all(path: &Path) -> io::Result<Vec<u8>> {
@@ -151,11 +156,18 @@ fn load_json(path: &Path, bytes: &[u8], options: &LoadOptions) -> Result<Loaded,
         contradictions: Vec::new(),
         unknown_tensors: unknown_tensors(&graph),
         open_dims: Vec::new(),
+        weights: None,
+        file: None,
         graph,
     })
 }
 
-fn resolve(path: &Path, model: Model, options: &LoadOptions) -> Result<Loaded, LoadError> {
+fn resolve(
+    path: &Path,
+    read: lowtide_onnx::Loaded,
+    options: &LoadOptions,
+) -> Result<Loaded, LoadError> {
+    let lowtide_onnx::Loaded { model, report, bytes } = read;
     let names = lowtide_ops::dim_names(&model);
     let unused = lowtide_ops::unused_dims(&model, &options.resolve);
     if !unused.is_empty() {
@@ -174,6 +186,8 @@ fn resolve(path: &Path, model: Model, options: &LoadOptions) -> Result<Loaded, L
         contradictions: resolved.contradictions,
         unknown_tensors: unknown_tensors(&resolved.graph),
         open_dims,
+        weights: Some(report),
+        file: Some(bytes),
         graph: resolved.graph,
         model: Some(model),
     })
