@@ -7,11 +7,11 @@
 //! response normalisation reads neighbouring channels again later, so it copies.
 
 use super::Table;
-use crate::declaration::{Declaration, Rule, copies, overwrites};
+use crate::declaration::{Rule, copies, overwrites, row};
 
 /// The rows.
 pub(super) static TABLE: Table = &[
-    Declaration { kind: "BatchNormalization", rule: Rule::OverwriteWhenInferring },
+    row("BatchNormalization", Rule::OverwriteWhenInferring),
     overwrites("GroupNormalization", &[0]),
     overwrites("Hardmax", &[0]),
     overwrites("InstanceNormalization", &[0]),

@@ -1,0 +1,456 @@
+//! [`Expr`]: whole numbers that may depend on named dimensions.
+//!
+//! ~~~text
+//! 2 * batch * seq + 3         a sum of products of atoms, each with a factor, in one fixed order:
+//!  |    |      |    |         two expressions are equal if they are written equal
+//!  factor  atoms    no atoms
+//! atom: a name, or floor(a / b), a % b, max(a, b), min(a, b) of expressions
+//! ~~~
+//! Arithmetic is checked: what overflows, or grows beyond [`MAX_WEIGHT`], is not known (`None`). Names stand
+//! for numbers that are 0 or more. Cost of an operation: proportional to the product of the weights.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Atoms in an expression, those inside atoms included; more is not worth carrying.
+const MAX_WEIGHT: usize = 64;
+
+/// A whole number that may depend on names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Expr {
+    /// A number.
+    Known(i64),
+    /// Not a number: at least one atom has a factor other than 0.
+    Open(Arc<Sum>),
+}
+
+/// Factors of products of atoms; the empty product is 1.
+type Terms = BTreeMap<Vec<Atom>, i64>;
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Sum {
+    terms: Terms,
+    weight: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Atom {
+    Name(Arc<str>),
+    Quotient(Expr, Expr),
+    Remainder(Expr, Expr),
+    Max(Expr, Expr),
+    Min(Expr, Expr),
+}
+
+/// The least and the greatest value of something.
+type Interval = (i128, i128);
+
+impl Expr {
+    pub(crate) const ZERO: Self = Self::Known(0);
+    pub(crate) const ONE: Self = Self::Known(1);
+
+    pub(crate) fn name(name: &str) -> Self {
+        Self::atom(Atom::Name(name.into())).expect("one name is not too much")
+    }
+
+    /// The number, if it is one.
+    pub(crate) fn known(&self) -> Option<i64> {
+        match self {
+            Self::Known(value) => Some(*value),
+            Self::Open(_) => None,
+        }
+    }
+
+    pub(crate) fn add(&self, other: &Self) -> Option<Self> {
+        let mut terms = self.terms();
+        for (product, factor) in other.terms() {
+            let sum = terms.entry(product).or_insert(0);
+            *sum = sum.checked_add(factor)?;
+        }
+        Self::of(terms)
+    }
+
+    pub(crate) fn sub(&self, other: &Self) -> Option<Self> {
+        self.add(&other.mul(&Self::Known(-1))?)
+    }
+
+    pub(crate) fn mul(&self, other: &Self) -> Option<Self> {
+        let mut terms = Terms::new();
+        for (left, a) in &self.terms() {
+            for (right, b) in &other.terms() {
+                let mut product = [left.as_slice(), right].concat();
+                product.sort();
+                let sum = terms.entry(product).or_insert(0);
+                *sum = sum.checked_add(a.checked_mul(*b)?)?;
+            }
+        }
+        Self::of(terms)
+    }
+
+    /// The quotient, rounded down.
+    pub(crate) fn div(&self, other: &Self) -> Option<Self> {
+        if let (Some(a), Some(b)) = (self.known(), other.known()) {
+            return floor_div(a, b).map(Self::Known);
+        }
+        self.div_exactly(other).or_else(|| {
+            (other.known() != Some(0)).then(|| Self::pair(Atom::Quotient, self, other))?
+        })
+    }
+
+    /// The quotient, rounded up.
+    pub(crate) fn div_up(&self, other: &Self) -> Option<Self> {
+        Self::ZERO.sub(&Self::ZERO.sub(self)?.div(other)?)
+    }
+
+    /// The quotient, if it is one whatever the names stand for (a divisor that is 0 left aside).
+    pub(crate) fn div_exactly(&self, other: &Self) -> Option<Self> {
+        if self == other {
+            return (other.known() != Some(0)).then_some(Self::ONE);
+        }
+        let divisor = other.terms();
+        let (atoms, &by) = divisor.iter().next().filter(|_| divisor.len() == 1)?;
+        let mut terms = Terms::new();
+        for (product, factor) in self.terms() {
+            let mut rest = product;
+            for atom in atoms {
+                let at = rest.iter().position(|other| other == atom)?;
+                rest.remove(at);
+            }
+            (factor.checked_rem(by)? == 0).then(|| terms.insert(rest, factor / by))?;
+        }
+        Self::of(terms)
+    }
+
+    /// The remainder of the quotient that is rounded down.
+    pub(crate) fn rem(&self, other: &Self) -> Option<Self> {
+        if let (Some(a), Some(b)) = (self.known(), other.known()) {
+            return a.checked_sub(floor_div(a, b)?.checked_mul(b)?).map(Self::Known);
+        }
+        if self.div_exactly(other).is_some() {
+            return Some(Self::ZERO);
+        }
+        (other.known() != Some(0)).then(|| Self::pair(Atom::Remainder, self, other))?
+    }
+
+    pub(crate) fn larger(&self, other: &Self) -> Option<Self> {
+        if self.is_at_least(other) {
+            return Some(self.clone());
+        }
+        if other.is_at_least(self) {
+            return Some(other.clone());
+        }
+        Self::pair(Atom::Max, self.min_by_form(other), self.max_by_form(other))
+    }
+
+    pub(crate) fn smaller(&self, other: &Self) -> Option<Self> {
+        if self.is_at_least(other) {
+            return Some(other.clone());
+        }
+        if other.is_at_least(self) {
+            return Some(self.clone());
+        }
+        Self::pair(Atom::Min, self.min_by_form(other), self.max_by_form(other))
+    }
+
+    /// Whether this is not below `other` whatever the names stand for, as far as can be told.
+    pub(crate) fn is_at_least(&self, other: &Self) -> bool {
+        let difference = self.sub(other).map(|difference| difference.interval(&|_| None).0);
+        difference.flatten().is_some_and(|low| low >= 0)
+    }
+
+    fn min_by_form<'a>(&'a self, other: &'a Self) -> &'a Self {
+        if self <= other { self } else { other }
+    }
+
+    fn max_by_form<'a>(&'a self, other: &'a Self) -> &'a Self {
+        if self <= other { other } else { self }
+    }
+
+    #[cfg(test)]
+    /// The value when each name stands for a number; `None` if some name does not, or on overflow.
+    pub(crate) fn eval(&self, names: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
+        let Self::Open(sum) = self else { return self.known() };
+        let value = |(product, &factor): (&Vec<Atom>, &i64)| {
+            product.iter().try_fold(factor, |value, atom| value.checked_mul(atom.eval(names)?))
+        };
+        sum.terms.iter().try_fold(0_i64, |total, term| total.checked_add(value(term)?))
+    }
+
+    /// The most that the value can be when names stand for 0 up to a bound.
+    pub(crate) fn most(&self, bounds: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
+        let (_, high) = self.interval(bounds);
+        high.and_then(|high| i64::try_from(high).ok())
+    }
+
+    /// Least and greatest value; `None` where there is none.
+    fn interval(&self, bounds: &dyn Fn(&str) -> Option<i64>) -> (Option<i128>, Option<i128>) {
+        let Self::Open(sum) = self else {
+            let value = self.known().map(i128::from);
+            return (value, value);
+        };
+        let mut total = (Some(0_i128), Some(0_i128));
+        for (product, &factor) in &sum.terms {
+            let (low, high) = product_interval(product, bounds);
+            let scaled = |value: Option<i128>| value?.checked_mul(i128::from(factor));
+            let (low, high) = if factor < 0 { (high, low) } else { (low, high) };
+            total.0 = total.0.zip(scaled(low)).and_then(|(a, b)| a.checked_add(b));
+            total.1 = total.1.zip(scaled(high)).and_then(|(a, b)| a.checked_add(b));
+        }
+        total
+    }
+
+    fn terms(&self) -> Terms {
+        match self {
+            Self::Known(0) => Terms::new(),
+            Self::Known(value) => Terms::from([(Vec::new(), *value)]),
+            Self::Open(sum) => sum.terms.clone(),
+        }
+    }
+
+    fn of(mut terms: Terms) -> Option<Self> {
+        terms.retain(|_, factor| *factor != 0);
+        let constant = terms.get([].as_slice()).copied().unwrap_or(0);
+        if terms.keys().all(Vec::is_empty) {
+            return Some(Self::Known(constant));
+        }
+        let weight = terms.len() + terms.keys().flatten().map(Atom::weight).sum::<usize>();
+        (weight <= MAX_WEIGHT).then(|| Self::Open(Arc::new(Sum { terms, weight })))
+    }
+
+    fn atom(atom: Atom) -> Option<Self> {
+        Self::of(Terms::from([(vec![atom], 1)]))
+    }
+
+    fn pair(make: fn(Self, Self) -> Atom, a: &Self, b: &Self) -> Option<Self> {
+        Self::atom(make(a.clone(), b.clone()))
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::Known(_) => 1,
+            Self::Open(sum) => sum.weight,
+        }
+    }
+}
+
+fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let quotient = a.checked_div(b)?;
+    let is_inexact = a.checked_rem(b)? != 0;
+    Some(if is_inexact && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+}
+
+/// Of a product whose atoms are 0 or more, the bounds multiply; of others nothing is told.
+fn product_interval(
+    product: &[Atom],
+    bounds: &dyn Fn(&str) -> Option<i64>,
+) -> (Option<i128>, Option<i128>) {
+    let (mut low, mut high) = (Some(1_i128), Some(1_i128));
+    for atom in product {
+        let (least, most) = atom.interval(bounds);
+        let is_negative = least.is_none_or(|least| least < 0);
+        if is_negative && product.len() > 1 {
+            return (None, None);
+        }
+        low = low.zip(least).and_then(|(a, b)| a.checked_mul(b));
+        high = high.zip(most).and_then(|(a, b)| a.checked_mul(b));
+    }
+    (low, high)
+}
+
+impl Atom {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Name(_) => 1,
+            Self::Quotient(a, b) | Self::Remainder(a, b) | Self::Max(a, b) | Self::Min(a, b) => {
+                1 + a.weight() + b.weight()
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn eval(&self, names: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
+        let both = |a: &Expr, b: &Expr| Some((a.eval(names)?, b.eval(names)?));
+        match self {
+            Self::Name(name) => names(name),
+            Self::Quotient(a, b) => both(a, b).and_then(|(a, b)| floor_div(a, b)),
+            Self::Remainder(a, b) => {
+                let (a, b) = both(a, b)?;
+                a.checked_sub(floor_div(a, b)?.checked_mul(b)?)
+            }
+            Self::Max(a, b) => both(a, b).map(|(a, b)| a.max(b)),
+            Self::Min(a, b) => both(a, b).map(|(a, b)| a.min(b)),
+        }
+    }
+
+    fn interval(&self, bounds: &dyn Fn(&str) -> Option<i64>) -> (Option<i128>, Option<i128>) {
+        match self {
+            Self::Name(name) => (Some(0), bounds(name).map(i128::from)),
+            Self::Max(a, b) => {
+                let ((a_low, a_high), (b_low, b_high)) = (a.interval(bounds), b.interval(bounds));
+                (a_low.max(b_low), a_high.zip(b_high).map(|(a, b)| a.max(b)))
+            }
+            Self::Min(a, b) => {
+                let ((a_low, a_high), (b_low, b_high)) = (a.interval(bounds), b.interval(bounds));
+                let high = match (a_high, b_high) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (one, other) => one.or(other),
+                };
+                (a_low.zip(b_low).map(|(a, b)| a.min(b)), high)
+            }
+            Self::Quotient(a, b) => {
+                let (a, b) = (a.interval(bounds), b.interval(bounds));
+                quotient_interval(a, b)
+            }
+            Self::Remainder(_, b) => match b.interval(bounds) {
+                (Some(low), high) if low > 0 => (Some(0), high.map(|high| high - 1)),
+                _ => (None, None),
+            },
+        }
+    }
+}
+
+/// Of a quotient whose divisor is 1 or more.
+fn quotient_interval(
+    a: (Option<i128>, Option<i128>),
+    b: (Option<i128>, Option<i128>),
+) -> (Option<i128>, Option<i128>) {
+    let Some(least) = b.0.filter(|&low| low > 0) else { return (None, None) };
+    let ends = |value: i128| -> Interval {
+        let by_least = value.div_euclid(least);
+        // Divided by something large, a number comes close to 0 or -1.
+        let by_most = b.1.map_or(if value < 0 { -1 } else { 0 }, |most| value.div_euclid(most));
+        (by_least.min(by_most), by_least.max(by_most))
+    };
+    (a.0.map(|low| ends(low).0), a.1.map(|high| ends(high).1))
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Open(sum) = self else { return write!(f, "{}", self.known().unwrap_or(0)) };
+        // Products with atoms first, the number last, as people write it.
+        let (numbers, products): (Vec<_>, Vec<_>) =
+            sum.terms.iter().partition(|row| row.0.is_empty());
+        for (index, (product, factor)) in products.into_iter().chain(numbers).enumerate() {
+            let sign = match (index, *factor < 0) {
+                (0, false) => "",
+                (0, true) => "-",
+                (_, false) => " + ",
+                (_, true) => " - ",
+            };
+            f.write_str(sign)?;
+            let size = factor.unsigned_abs();
+            let mut words: Vec<String> = product.iter().map(Atom::to_string).collect();
+            if size != 1 || words.is_empty() {
+                words.insert(0, size.to_string());
+            }
+            f.write_str(&words.join("*"))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Atom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Quotient(a, b) => write!(f, "floor(({a})/({b}))"),
+            Self::Remainder(a, b) => write!(f, "mod({a}, {b})"),
+            Self::Max(a, b) => write!(f, "max({a}, {b})"),
+            Self::Min(a, b) => write!(f, "min({a}, {b})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arbitrary::Unstructured;
+
+    fn n(value: i64) -> Expr {
+        Expr::Known(value)
+    }
+
+    #[test]
+    fn equal_sums_are_written_equal() {
+        let (a, b) = (Expr::name("a"), Expr::name("b"));
+        let left = a.add(&b).unwrap().mul(&n(2)).unwrap();
+        let right = b.mul(&n(2)).unwrap().add(&a).unwrap().add(&a).unwrap();
+        assert_eq!(left, right);
+        assert_eq!(left.add(&n(-3)).unwrap().to_string(), "2*a + 2*b - 3");
+        assert_eq!(a.sub(&a), Some(n(0)));
+    }
+
+    #[test]
+    fn quotients_that_are_exact_have_no_rounding() {
+        let (a, b) = (Expr::name("a"), Expr::name("b"));
+        let product = a.mul(&b).unwrap().mul(&n(12)).unwrap();
+        assert_eq!(product.div(&a.mul(&n(4)).unwrap()).unwrap().to_string(), "3*b");
+        assert_eq!(a.div(&n(2)).unwrap().to_string(), "floor((a)/(2))");
+        assert_eq!(a.div_up(&n(2)).unwrap().eval(&|_| Some(5)), Some(3));
+        assert_eq!((n(7).div(&n(0)), n(-7).div(&n(2))), (None, Some(n(-4))));
+    }
+
+    #[test]
+    fn comparisons_hold_whatever_the_names_stand_for() {
+        let a = Expr::name("a");
+        let more = a.add(&n(1)).unwrap();
+        assert_eq!(more.larger(&a).as_ref(), Some(&more));
+        assert_eq!((a.larger(&n(0)), a.smaller(&n(-2))), (Some(a.clone()), Some(n(-2))));
+        assert_eq!(a.larger(&n(1)).unwrap().to_string(), "max(1, a)");
+        assert!(!a.is_at_least(&n(1)));
+    }
+
+    #[test]
+    fn bounds_of_names_bound_expressions() {
+        let a = Expr::name("a");
+        let most = |expr: &Expr| expr.most(&|_| Some(10));
+        assert_eq!(most(&a.mul(&n(3)).unwrap().add(&n(2)).unwrap()), Some(32));
+        assert_eq!(most(&n(5).sub(&a).unwrap()), Some(5));
+        assert_eq!(most(&a.div(&n(4)).unwrap()), Some(2));
+        assert_eq!(most(&a.smaller(&n(7)).unwrap()), Some(7));
+        assert_eq!(a.most(&|_| None), None);
+    }
+
+    #[test]
+    fn what_overflows_is_not_known() {
+        assert_eq!(n(i64::MAX).add(&n(1)), None);
+        assert_eq!(n(i64::MAX).mul(&n(2)), None);
+        assert_eq!(n(i64::MIN).div(&n(-1)), None);
+    }
+
+    /// A random expression in `a` and `b`, and its value where a = 3 and b = 5.
+    fn random(u: &mut Unstructured<'_>, depth: u32) -> arbitrary::Result<Option<(Expr, i64)>> {
+        if depth == 0 || u.ratio(1, 4)? {
+            let number = u.int_in_range(-4..=9)?;
+            let leaves = [(Expr::name("a"), 3), (Expr::name("b"), 5), (n(number), number)];
+            return Ok(Some(u.choose(&leaves)?.clone()));
+        }
+        let (left, right) = (random(u, depth - 1)?, random(u, depth - 1)?);
+        let Some(((left, x), (right, y))) = left.zip(right) else { return Ok(None) };
+        let (expr, value) = match u.int_in_range(0..=6)? {
+            0 => (left.add(&right), x.checked_add(y)),
+            1 => (left.sub(&right), x.checked_sub(y)),
+            2 => (left.mul(&right), x.checked_mul(y)),
+            3 => (left.div(&right), floor_div(x, y)),
+            4 => (left.rem(&right), floor_div(x, y).map(|q| x - q * y)),
+            5 => (left.larger(&right), Some(x.max(y))),
+            _ => (left.smaller(&right), Some(x.min(y))),
+        };
+        Ok(expr.zip(value))
+    }
+
+    #[test]
+    fn substituting_numbers_is_calculating_with_numbers() {
+        arbtest::arbtest(|u| {
+            let Some((expr, value)) = random(u, 4)? else { return Ok(()) };
+            let names = |name: &str| Some(if name == "a" { 3 } else { 5 });
+            assert_eq!(expr.eval(&names), Some(value), "{expr}");
+            if let Some(most) = expr.most(&names) {
+                assert!(most >= value, "{expr} is {value}, at most {most}");
+            }
+            Ok(())
+        })
+        .budget_ms(500);
+    }
+}
