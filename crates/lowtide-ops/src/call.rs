@@ -8,7 +8,7 @@
 //! in the model: it is reported, and the outputs keep what the file declares.
 
 use crate::expr::Expr;
-use crate::fact::{Element, Extent, Fact};
+use crate::fact::{Element, Extent, Fact, Scalar};
 use lowtide_core::{DType, ModelOp, Value};
 
 /// Why the inputs of an operator do not fit together.
@@ -52,6 +52,16 @@ impl<'a> Call<'a> {
         self.dims(at).map(<[Extent]>::len)
     }
 
+    /// One dimension of input `at`.
+    pub(crate) fn dim(&self, at: usize, axis: usize) -> Extent {
+        self.dims(at)?.get(axis)?.clone()
+    }
+
+    /// A tensor with the type of input `at`.
+    pub(crate) fn typed(&self, at: usize, dims: Option<Vec<Extent>>) -> Fact {
+        Fact::new(self.dtype(at), dims)
+    }
+
     pub(crate) fn dtype(&self, at: usize) -> Option<DType> {
         self.input(at).dtype
     }
@@ -71,6 +81,19 @@ impl<'a> Call<'a> {
         self.input(at).ints()
     }
 
+    /// The only element of input `at`.
+    pub(crate) fn scalar(&self, at: usize) -> Option<&'a Scalar> {
+        match self.elements(at)? {
+            [one] => one.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The only element of input `at`, an integer.
+    pub(crate) fn scalar_int(&self, at: usize) -> Extent {
+        self.scalar(at)?.int().cloned()
+    }
+
     pub(crate) fn int(&self, name: &str) -> Option<i64> {
         match self.op.attribute(name)? {
             Value::Int(value) => Some(*value),
@@ -80,6 +103,11 @@ impl<'a> Call<'a> {
 
     pub(crate) fn int_or(&self, name: &str, default: i64) -> i64 {
         self.int(name).unwrap_or(default)
+    }
+
+    /// Whether an attribute is there and not 0.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.int_or(name, 0) != 0
     }
 
     pub(crate) fn ints(&self, name: &str) -> Option<&'a [i64]> {

@@ -93,14 +93,65 @@ impl Expr {
         if let (Some(a), Some(b)) = (self.known(), other.known()) {
             return floor_div(a, b).map(Self::Known);
         }
-        self.div_exactly(other).or_else(|| {
-            (other.known() != Some(0)).then(|| Self::pair(Atom::Quotient, self, other))?
-        })
+        if let Some(exact) = self.div_exactly(other) {
+            return Some(exact);
+        }
+        match other.known() {
+            Some(by) if by > 0 => self.div_by(by),
+            Some(0) => None,
+            _ => Self::pair(Atom::Quotient, self, other),
+        }
+    }
+
+    /// Division by a number above 0. What it divides is taken out, so that (h - 1)/2 + 1 is (h + 1)/2; a
+    /// quotient of a quotient is one quotient.
+    fn div_by(&self, by: i64) -> Option<Self> {
+        let (mut taken, mut rest) = (Terms::new(), Terms::new());
+        for (product, factor) in self.terms() {
+            let left = factor.rem_euclid(by);
+            if product.is_empty() || left == 0 {
+                taken.insert(product.clone(), factor.div_euclid(by));
+                rest.insert(product, left);
+            } else {
+                rest.insert(product, factor);
+            }
+        }
+        let (taken, rest) = (Self::of(taken)?, Self::of(rest)?);
+        let quotient = match rest.quotient_and_number() {
+            Some((above, below, number)) => {
+                let above = above.add(&Self::Known(number.checked_mul(below)?))?;
+                above.div(&Self::Known(below.checked_mul(by)?))?
+            }
+            None if rest.known().is_some() => Self::Known(rest.known()?.div_euclid(by)),
+            None => Self::pair(Atom::Quotient, &rest, &Self::Known(by))?,
+        };
+        taken.add(&quotient)
+    }
+
+    /// The parts of `floor(above / below) + number`, if this is one, and `below` a number above 0.
+    fn quotient_and_number(&self) -> Option<(Self, i64, i64)> {
+        let mut number = 0;
+        let mut found = None;
+        for (product, factor) in self.terms() {
+            match (product.as_slice(), factor) {
+                ([], factor) => number = factor,
+                ([Atom::Quotient(above, Self::Known(below))], 1)
+                    if found.is_none() && *below > 0 =>
+                {
+                    found = Some((above.clone(), *below));
+                }
+                _ => return None,
+            }
+        }
+        found.map(|(above, below)| (above, below, number))
     }
 
     /// The quotient, rounded up.
     pub(crate) fn div_up(&self, other: &Self) -> Option<Self> {
-        Self::ZERO.sub(&Self::ZERO.sub(self)?.div(other)?)
+        match other.known() {
+            Some(by) if by > 0 => self.add(&Self::Known(by - 1))?.div(other),
+            _ => Self::ZERO.sub(&Self::ZERO.sub(self)?.div(other)?),
+        }
     }
 
     /// The quotient, if it is one whatever the names stand for (a divisor that is 0 left aside).
@@ -240,22 +291,27 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
     Some(if is_inexact && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }
 
-/// Of a product whose atoms are 0 or more, the bounds multiply; of others nothing is told.
+/// The bounds of a product: where nothing is below 0 they multiply, else the extremes are among the products.
 fn product_interval(
     product: &[Atom],
     bounds: &dyn Fn(&str) -> Option<i64>,
 ) -> (Option<i128>, Option<i128>) {
-    let (mut low, mut high) = (Some(1_i128), Some(1_i128));
+    let mut total = (Some(1_i128), Some(1_i128));
     for atom in product {
-        let (least, most) = atom.interval(bounds);
-        let is_negative = least.is_none_or(|least| least < 0);
-        if is_negative && product.len() > 1 {
-            return (None, None);
-        }
-        low = low.zip(least).and_then(|(a, b)| a.checked_mul(b));
-        high = high.zip(most).and_then(|(a, b)| a.checked_mul(b));
+        let next = atom.interval(bounds);
+        let both = |a: Option<i128>, b: Option<i128>| a?.checked_mul(b?);
+        let is_natural = |low: Option<i128>| low.is_some_and(|low| low >= 0);
+        total = if is_natural(total.0) && is_natural(next.0) {
+            (both(total.0, next.0), both(total.1, next.1))
+        } else {
+            let corners =
+                [(total.0, next.0), (total.0, next.1), (total.1, next.0), (total.1, next.1)];
+            let all: Option<Vec<i128>> = corners.into_iter().map(|(a, b)| both(a, b)).collect();
+            let all = all.unwrap_or_default();
+            (all.iter().min().copied(), all.iter().max().copied())
+        };
     }
-    (low, high)
+    total
 }
 
 impl Atom {

@@ -114,7 +114,7 @@ fn two<'a>(values: &[&'a Scalar]) -> Option<Two<'a>> {
     }
 }
 
-fn arithmetic(
+pub(super) fn arithmetic(
     values: &[&Scalar],
     ints: fn(&Expr, &Expr) -> Option<Expr>,
     floats: fn(f64, f64) -> f64,
@@ -247,7 +247,8 @@ pub(crate) fn sum(call: &Call<'_>) -> Facts {
     broadcasting(call, first_type(call), Some(|values| fold(values, Expr::add, |a, b| a + b)))
 }
 
-fn fold(
+/// The elements folded into one.
+pub(super) fn fold(
     values: &[&Scalar],
     ints: fn(&Expr, &Expr) -> Option<Expr>,
     floats: fn(f64, f64) -> f64,

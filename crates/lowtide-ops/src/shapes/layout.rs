@@ -6,28 +6,11 @@
 //! ~~~
 
 use super::elementwise::{broadcast, source};
-use super::like_first;
+use super::{int, known, like_first, of_rank, product};
 use crate::call::{Call, Facts, Misfit, NotKnown, axes, axis, shape_text};
 use crate::expr::Expr;
 use crate::fact::{Element, Extent, Fact, MAX_ELEMENTS, Scalar, count};
 use lowtide_core::{DType, Value};
-
-fn product(dims: &[Extent]) -> Extent {
-    dims.iter().try_fold(Expr::ONE, |product, dim| product.mul(dim.as_ref()?))
-}
-
-fn int(value: Extent) -> Element {
-    value.map(Scalar::Int)
-}
-
-fn known(value: usize) -> Extent {
-    i64::try_from(value).ok().map(Expr::Known)
-}
-
-/// A tensor of unknown dimensions, if even their number is known.
-pub(crate) fn of_rank(dtype: Option<DType>, rank: Option<usize>) -> Fact {
-    Fact::new(dtype, rank.map(|rank| vec![None; rank]))
-}
 
 pub(crate) fn shape(call: &Call<'_>) -> Facts {
     let Some(dims) = call.dims(0) else { return Ok(vec![of_rank(Some(DType::I64), Some(1))]) };

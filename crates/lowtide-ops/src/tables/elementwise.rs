@@ -9,7 +9,7 @@
 
 use super::Table;
 use crate::declaration::{Rule, overwrites, row};
-use crate::shapes::{elementwise, like_first};
+use crate::shapes::{elementwise, like_first, quantise};
 
 /// The rows.
 pub(super) static TABLE: Table = &[
@@ -22,7 +22,7 @@ pub(super) static TABLE: Table = &[
     overwrites("Asinh", &[0]).shape(like_first),
     overwrites("Atan", &[0]).shape(like_first),
     overwrites("Atanh", &[0]).shape(like_first),
-    overwrites("BitCast", &[0]),
+    overwrites("BitCast", &[0]).shape(quantise::to_named),
     overwrites("BitShift", &[0, 1]).shape(elementwise::same_type),
     overwrites("BitwiseAnd", &[0, 1]).shape(elementwise::same_type),
     overwrites("BitwiseNot", &[0]).shape(like_first),
