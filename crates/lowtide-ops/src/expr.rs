@@ -4,7 +4,7 @@
 //! 2 * batch * seq + 3         a sum of products of atoms, each with a factor, in one fixed order:
 //!  |    |      |    |         two expressions are equal if they are written equal
 //!  factor  atoms    no atoms
-//! atom: a name, or floor(a / b), a % b, max(a, b), min(a, b) of expressions
+//! atom: a name, or floor(a / b), a % b, max(a, b), min(a, b), broadcast(a, b) of expressions
 //! ~~~
 //! Arithmetic is checked: what overflows, or grows beyond [`MAX_WEIGHT`], is not known (`None`). Names stand
 //! for numbers that are 0 or more. Cost of an operation: proportional to the product of the weights.
@@ -41,6 +41,8 @@ enum Atom {
     Remainder(Expr, Expr),
     Max(Expr, Expr),
     Min(Expr, Expr),
+    /// The second one where the first one is 1, else the first one; both are equal where neither is 1.
+    Broadcast(Expr, Expr),
 }
 
 /// The least and the greatest value of something.
@@ -204,6 +206,67 @@ impl Expr {
         Self::pair(Atom::Min, self.min_by_form(other), self.max_by_form(other))
     }
 
+    /// The dimension of two that are broadcast to each other: equal, or one of them 1.
+    pub(crate) fn broadcast(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Known(1), _) => Some(other.clone()),
+            (_, Self::Known(1)) => Some(self.clone()),
+            // A number other than 1 is the result, whatever the other one is.
+            (Self::Known(_), _) => Some(self.clone()),
+            (_, Self::Known(_)) => Some(other.clone()),
+            _ if self == other || self.absorbs(other) => Some(self.clone()),
+            _ if other.absorbs(self) => Some(other.clone()),
+            _ => Self::pair(Atom::Broadcast, self.min_by_form(other), self.max_by_form(other)),
+        }
+    }
+
+    /// Whether `other`, broadcast to this, adds nothing: it is a part of it, or this with a limit.
+    fn absorbs(&self, other: &Self) -> bool {
+        let is_part = |of: &Self, part: &Self| match of.only_atom() {
+            Some(Atom::Broadcast(a, b)) => a == part || b == part,
+            _ => false,
+        };
+        is_part(self, other)
+            || self.is_clipped_to(other)
+            || match other.only_atom() {
+                Some(Atom::Min(a, b)) => {
+                    let limit = if a == self { b } else { a };
+                    (a == self || b == self) && limit.is_at_least(&Self::ONE)
+                }
+                _ => false,
+            }
+    }
+
+    /// Whether `other` is `min(a, limit) - min(b, limit)` where `a - b` is this: a slice of so many rows, which
+    /// may end early. (A slice behind the end has none; a model that broadcasts that to 1 is not thought of.)
+    fn is_clipped_to(&self, other: &Self) -> bool {
+        let terms = match other.only_atom() {
+            Some(Atom::Max(Self::Known(0), length)) => length.terms(),
+            _ => other.terms(),
+        };
+        let mut ends: Vec<(i64, &Self, &Self)> = Vec::new();
+        for (product, &factor) in &terms {
+            match product.as_slice() {
+                [Atom::Min(a, b)] if factor.abs() == 1 => ends.push((factor, a, b)),
+                _ => return false,
+            }
+        }
+        ends.sort_by_key(|end| -end.0);
+        let &[(1, a, b), (-1, c, d)] = ends.as_slice() else { return false };
+        let pairs = [(a, b, c, d), (a, b, d, c), (b, a, c, d), (b, a, d, c)];
+        let is_this = |a: &Self, b: &Self| a.sub(b).as_ref() == Some(self);
+        pairs.into_iter().any(|(end, limit, start, same)| limit == same && is_this(end, start))
+    }
+
+    fn only_atom(&self) -> Option<&Atom> {
+        let Self::Open(sum) = self else { return None };
+        let mut terms = sum.terms.iter();
+        match (terms.next(), terms.next()) {
+            (Some((product, 1)), None) if product.len() == 1 => product.first(),
+            _ => None,
+        }
+    }
+
     /// Whether this is not below `other` whatever the names stand for, as far as can be told.
     pub(crate) fn is_at_least(&self, other: &Self) -> bool {
         let difference = self.sub(other).map(|difference| difference.interval(&|_| None).0);
@@ -318,9 +381,11 @@ impl Atom {
     fn weight(&self) -> usize {
         match self {
             Self::Name(_) => 1,
-            Self::Quotient(a, b) | Self::Remainder(a, b) | Self::Max(a, b) | Self::Min(a, b) => {
-                1 + a.weight() + b.weight()
-            }
+            Self::Quotient(a, b)
+            | Self::Remainder(a, b)
+            | Self::Max(a, b)
+            | Self::Min(a, b)
+            | Self::Broadcast(a, b) => 1 + a.weight() + b.weight(),
         }
     }
 
@@ -336,6 +401,7 @@ impl Atom {
             }
             Self::Max(a, b) => both(a, b).map(|(a, b)| a.max(b)),
             Self::Min(a, b) => both(a, b).map(|(a, b)| a.min(b)),
+            Self::Broadcast(a, b) => both(a, b).map(|(a, b)| if a == 1 { b } else { a }),
         }
     }
 
@@ -353,6 +419,11 @@ impl Atom {
                     (one, other) => one.or(other),
                 };
                 (a_low.zip(b_low).map(|(a, b)| a.min(b)), high)
+            }
+            Self::Broadcast(a, b) => {
+                let ((a_low, a_high), (b_low, b_high)) = (a.interval(bounds), b.interval(bounds));
+                let (low, high) = (a_low.zip(b_low), a_high.zip(b_high));
+                (low.map(|(a, b)| a.min(b)), high.map(|(a, b)| a.max(b)))
             }
             Self::Quotient(a, b) => {
                 let (a, b) = (a.interval(bounds), b.interval(bounds));
@@ -414,6 +485,7 @@ impl fmt::Display for Atom {
             Self::Remainder(a, b) => write!(f, "mod({a}, {b})"),
             Self::Max(a, b) => write!(f, "max({a}, {b})"),
             Self::Min(a, b) => write!(f, "min({a}, {b})"),
+            Self::Broadcast(a, b) => write!(f, "broadcast({a}, {b})"),
         }
     }
 }

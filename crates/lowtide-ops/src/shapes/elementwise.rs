@@ -4,7 +4,7 @@
 //! a [batch, 1, 4]                 dimensions from the right; 1 is broadcast
 //! b       [3, 4]   ──>  y [batch, 3, 4]
 //! ~~~
-//! Of two dimensions with names that are not the same, one could be 1; then the result is not known.
+//! Of two dimensions with names that are not the same, one could be 1: the result is that of broadcasting them.
 
 use crate::call::{Call, Facts, Misfit, shape_text};
 use crate::expr::Expr;
@@ -22,17 +22,20 @@ pub(crate) fn broadcast(a: &[Extent], b: &[Extent]) -> Result<Vec<Extent>, Misfi
     for at in 0..rank {
         let (x, y) = (from_right(a, at), from_right(b, at));
         let number = |dim: &Extent| dim.as_ref().and_then(Expr::known);
-        dims.push(match (number(&x), number(&y)) {
-            (Some(1), _) => y,
-            (_, Some(1)) => x,
-            (Some(p), Some(q)) if p != q => {
-                let (a, b) = (shape_text(a), shape_text(b));
-                return Err(Misfit(format!("{a} and {b} cannot be broadcast to each other")));
-            }
+        if let (Some(p), Some(q)) = (number(&x), number(&y))
+            && p != q
+            && p != 1
+            && q != 1
+        {
+            let (a, b) = (shape_text(a), shape_text(b));
+            return Err(Misfit(format!("{a} and {b} cannot be broadcast to each other")));
+        }
+        dims.push(match (x, y) {
+            (Some(x), Some(y)) => x.broadcast(&y),
             // A number other than 1 is the result, whatever the other one is.
-            (Some(_), _) => x,
-            (_, Some(_)) => y,
-            (None, None) => x.filter(|_| y.is_some()).filter(|x| Some(x) == y.as_ref()),
+            (known, None) | (None, known) => {
+                known.filter(|dim| dim.known().is_some_and(|dim| dim != 1))
+            }
         });
     }
     Ok(dims)

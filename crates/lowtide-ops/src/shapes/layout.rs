@@ -6,7 +6,7 @@
 //! ~~~
 
 use super::elementwise::{broadcast, source};
-use super::{int, known, like_first, of_rank, product};
+use super::{elements, int, known, like_first, of_rank, product};
 use crate::call::{Call, Facts, Misfit, NotKnown, axes, axis, shape_text};
 use crate::expr::Expr;
 use crate::fact::{Element, Extent, Fact, MAX_ELEMENTS, Scalar, count};
@@ -166,7 +166,9 @@ pub(crate) fn transpose(call: &Call<'_>) -> Facts {
     if sorted != (0..dims.len()).collect::<Vec<_>>() {
         return Err(Misfit(format!("perm {order:?} does not order {} axes", dims.len())));
     }
-    Ok(vec![Fact::new(*dtype, Some(order.iter().map(|&at| dims[at].clone()).collect()))])
+    let fact = Fact::new(*dtype, Some(order.iter().map(|&at| dims[at].clone()).collect()));
+    let elements = elements::transpose(call, &order);
+    Ok(vec![fact.with(elements)])
 }
 
 pub(crate) fn concat(call: &Call<'_>) -> Facts {
@@ -193,123 +195,9 @@ pub(crate) fn concat(call: &Call<'_>) -> Facts {
             };
         }
     }
-    Ok(vec![Fact::new(dtype, Some(dims)).with(concat_elements(call))])
-}
-
-/// Elements of vectors behind each other.
-fn concat_elements(call: &Call<'_>) -> Option<Vec<Element>> {
-    let mut elements = Vec::new();
-    for at in (0..call.inputs.len()).filter(|&at| call.has(at)) {
-        (call.rank(at)? == 1).then_some(())?;
-        elements.extend(call.elements(at)?.iter().cloned());
-        (elements.len() <= MAX_ELEMENTS).then_some(())?;
-    }
-    Some(elements)
-}
-
-/// Start, end and step along one axis of a slice; `None` where they are not known.
-struct Cut {
-    start: Extent,
-    end: Extent,
-    step: i64,
-}
-
-pub(crate) fn slice(call: &Call<'_>) -> Facts {
-    let dtype = call.dtype(0);
-    let Some(dims) = call.dims(0) else { return Ok(vec![Fact::of_type(dtype)]) };
-    let Some(cuts) = cuts(call, dims.len())? else {
-        return Ok(vec![of_rank(dtype, Some(dims.len()))]);
-    };
-    let mut result = dims.to_vec();
-    for (at, cut) in &cuts {
-        result[*at] = cut_length(dims[*at].as_ref(), cut);
-    }
-    let elements = match cuts.as_slice() {
-        [(0, cut)] if dims.len() == 1 => sliced(call.elements(0), cut),
-        _ => None,
-    };
-    Ok(vec![Fact::new(dtype, Some(result)).with(elements)])
-}
-
-/// The cut of each axis that has one; `None` if not even the axes are known.
-fn cuts(call: &Call<'_>, rank: usize) -> Result<Option<Vec<(usize, Cut)>>, Misfit> {
-    let of_ints = |list: &[i64]| list.iter().map(|&value| Some(Expr::Known(value))).collect();
-    let list = |name: &str, at: usize| -> Option<Vec<Extent>> {
-        call.ints(name).map(of_ints).or_else(|| call.exprs(at))
-    };
-    let count = |at: usize| call.input(at).element_count();
-    let starts = list("starts", 1).or_else(|| count(1).map(|count| vec![None; count.min(64)]));
-    let Some(starts) = starts else { return Ok(None) };
-    let ends = list("ends", 2).unwrap_or_else(|| vec![None; starts.len()]);
-    let Ok(axes) = call.ints_either("axes", 3) else { return Ok(None) };
-    let axes = axes.unwrap_or_else(|| (0_i64..).take(starts.len()).collect());
-    let Ok(steps) = call.ints_either("steps", 4) else { return Ok(None) };
-    let steps = steps.unwrap_or_else(|| vec![1; starts.len()]);
-    if [ends.len(), axes.len(), steps.len()].iter().any(|&len| len != starts.len()) {
-        return Err(Misfit("starts, ends, axes and steps have different lengths".to_owned()));
-    }
-    let mut cuts = Vec::with_capacity(starts.len());
-    for (((start, end), at), step) in starts.into_iter().zip(ends).zip(axes).zip(steps) {
-        if step == 0 {
-            return Err(Misfit("a step is 0".to_owned()));
-        }
-        cuts.push((axis(at, rank)?, Cut { start, end, step }));
-    }
-    Ok(Some(cuts))
-}
-
-/// How many elements a cut takes out of `len`.
-fn cut_length(len: Option<&Expr>, cut: &Cut) -> Extent {
-    let (len, start, end) = (len?, cut.start.as_ref()?, cut.end.as_ref()?);
-    if let (Some(len), Some(start), Some(end)) = (len.known(), start.known(), end.known()) {
-        return known(cut_indices(usize::try_from(len).ok()?, start, end, cut.step).len());
-    }
-    (cut.step == 1).then_some(())?;
-    // From the start to the end is all; an end at or beyond the length is the length.
-    let from = place(start, len)?;
-    let to = if end.known() == Some(i64::MAX) || end.is_at_least(len) {
-        len.clone()
-    } else {
-        place(end, len)?.smaller(len)?
-    };
-    to.sub(&from.smaller(len)?)?.larger(&Expr::ZERO)
-}
-
-/// A position that may count from the end.
-fn place(at: &Expr, len: &Expr) -> Extent {
-    match at.known() {
-        Some(value) if value < 0 => len.add(at)?.larger(&Expr::ZERO),
-        Some(_) => Some(at.clone()),
-        None => at.is_at_least(&Expr::ZERO).then(|| at.clone()),
-    }
-}
-
-/// The indices that a cut takes, at most [`MAX_ELEMENTS`] of them listed one by one.
-fn cut_indices(len: usize, start: i64, end: i64, step: i64) -> std::ops::Range<usize> {
-    let len = i64::try_from(len).unwrap_or(i64::MAX);
-    let from_start = |at: i64| if at < 0 { at.saturating_add(len) } else { at };
-    let (low, high) = if step > 0 { (0, len) } else { (-1, len.saturating_sub(1)) };
-    let start = from_start(start).clamp(low.max(0), high.max(0));
-    let end = if end < 0 && end.saturating_add(len) < 0 { low } else { from_start(end) };
-    let distance = end.clamp(low, high).saturating_sub(start);
-    let distance = if step > 0 { distance } else { -distance };
-    let count =
-        if distance > 0 { distance.unsigned_abs().div_ceil(step.unsigned_abs()) } else { 0 };
-    0..usize::try_from(count).unwrap_or(usize::MAX)
-}
-
-fn sliced(elements: Option<&[Element]>, cut: &Cut) -> Option<Vec<Element>> {
-    let elements = elements?;
-    let (start, end) = (cut.start.as_ref()?.known()?, cut.end.as_ref()?.known()?);
-    let len = i64::try_from(elements.len()).ok()?;
-    let high = if cut.step > 0 { len } else { len - 1 };
-    let first = (if start < 0 { start.saturating_add(len) } else { start }).clamp(0, high.max(0));
-    let taken = cut_indices(elements.len(), start, end, cut.step);
-    let at = |index: usize| {
-        let at = first + i64::try_from(index).ok()? * cut.step;
-        elements.get(usize::try_from(at).ok()?).cloned()
-    };
-    taken.map(at).collect()
+    let fact = Fact::new(dtype, Some(dims));
+    let elements = elements::concat(call, &fact, at);
+    Ok(vec![fact.with(elements)])
 }
 
 pub(crate) fn split(call: &Call<'_>) -> Facts {
@@ -364,18 +252,7 @@ pub(crate) fn gather(call: &Call<'_>) -> Facts {
     };
     let at = axis(call.int_or("axis", 0), data.len())?;
     let dims = [&data[..at], indices, &data[at + 1..]].concat();
-    Ok(vec![Fact::new(dtype, Some(dims)).with(gathered(call))])
-}
-
-/// Elements of a vector by their indices.
-fn gathered(call: &Call<'_>) -> Option<Vec<Element>> {
-    let elements = call.elements(0).filter(|_| call.rank(0) == Some(1))?;
-    let len = i64::try_from(elements.len()).ok()?;
-    let pick = |at: i64| {
-        let at = if at < 0 { at.checked_add(len)? } else { at };
-        elements.get(usize::try_from(at).ok()?).cloned()
-    };
-    call.ints_of(1)?.into_iter().map(pick).collect()
+    Ok(vec![Fact::new(dtype, Some(dims)).with(elements::gather(call, at))])
 }
 
 pub(crate) fn expand(call: &Call<'_>) -> Facts {

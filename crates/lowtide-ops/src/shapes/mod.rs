@@ -10,6 +10,7 @@ pub(crate) mod attention;
 pub(crate) mod contrib;
 pub(crate) mod conv;
 pub(crate) mod einsum;
+mod elements;
 pub(crate) mod elementwise;
 pub(crate) mod embed;
 pub(crate) mod image;
@@ -26,6 +27,7 @@ pub(crate) mod reduce;
 pub(crate) mod resize;
 pub(crate) mod select;
 pub(crate) mod signal;
+pub(crate) mod slice;
 pub(crate) mod text;
 mod window;
 

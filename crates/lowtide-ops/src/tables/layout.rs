@@ -8,7 +8,7 @@
 
 use super::Table;
 use crate::declaration::{Rule, copies, overwrites, row};
-use crate::shapes::{conv, image, layout, like_first, pad, random, resize, select, text};
+use crate::shapes::{conv, image, layout, like_first, pad, random, resize, select, slice, text};
 
 /// The rows.
 pub(super) static TABLE: Table = &[
@@ -49,7 +49,7 @@ pub(super) static TABLE: Table = &[
     overwrites("ScatterND", &[0]).shape(like_first),
     copies("Shape").shape(layout::shape),
     copies("Size").shape(layout::size),
-    copies("Slice").shape(layout::slice),
+    copies("Slice").shape(slice::slice),
     copies("SpaceToDepth").shape(image::space_to_depth),
     copies("Split").shape(layout::split),
     row("Squeeze", Rule::View).shape(layout::squeeze),
