@@ -17,6 +17,8 @@ pub struct ResolveConfig {
     pub dims: BTreeMap<String, u64>,
     /// Names of dimensions and the most that they can be.
     pub max_dims: BTreeMap<String, u64>,
+    /// Names of inputs and their whole shapes, instead of what the file declares.
+    pub shapes: BTreeMap<String, Vec<u64>>,
 }
 
 impl ResolveConfig {

@@ -8,6 +8,7 @@
 //! The tables are static and sorted; a type that stands in none of them is unknown, which is not the same as
 //! known and without sharing.
 
+use crate::call::ShapeRule;
 use crate::tables;
 use lowtide_core::{ModelOp, Value};
 
@@ -18,6 +19,21 @@ pub(crate) struct Declaration {
     pub(crate) kind: &'static str,
     /// How its first output relates to its inputs.
     pub(crate) rule: Rule,
+    /// What is known of its outputs, if a rule tells.
+    pub(crate) shape: Option<ShapeRule>,
+}
+
+impl Declaration {
+    /// The same type with a shape rule.
+    pub(crate) const fn shape(mut self, rule: ShapeRule) -> Self {
+        self.shape = Some(rule);
+        self
+    }
+}
+
+/// A row of a type with this sharing rule.
+pub(crate) const fn row(kind: &'static str, rule: Rule) -> Declaration {
+    Declaration { kind, rule, shape: None }
 }
 
 /// How the first output of an operator relates to its inputs. Other outputs share nothing.
@@ -76,10 +92,10 @@ pub(crate) fn find(domain: &str, kind: &str) -> Option<&'static Declaration> {
 
 /// A row of a type that shares nothing.
 pub(crate) const fn copies(kind: &'static str) -> Declaration {
-    Declaration { kind, rule: Rule::Copies }
+    row(kind, Rule::Copies)
 }
 
 /// A row of a type whose output may lie on these inputs.
 pub(crate) const fn overwrites(kind: &'static str, inputs: &'static [usize]) -> Declaration {
-    Declaration { kind, rule: Rule::Overwrite(inputs) }
+    row(kind, Rule::Overwrite(inputs))
 }

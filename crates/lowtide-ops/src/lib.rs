@@ -9,10 +9,16 @@
 
 #![forbid(unsafe_code)]
 
+mod call;
 mod config;
+mod control;
 mod declaration;
 mod error;
+mod expr;
+mod fact;
+mod infer;
 mod resolve;
+mod shapes;
 mod sharing;
 mod sizes;
 mod tables;

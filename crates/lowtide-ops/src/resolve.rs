@@ -1,17 +1,19 @@
 //! [`resolve`]: one graph of a model in, a [`Graph`] out: sizes for shapes, sharing for operator types.
 //!
 //! ~~~text
-//! ModelGraph ── sizes ──> tensors ── sharing ──> operators ── GraphBuilder ──> Graph
-//!               bindings             tables
+//! ModelGraph ── infer ──> facts ── sizes ──> tensors ── sharing ──> operators ── GraphBuilder ──> Graph
+//!              bindings                              tables
 //! ~~~
 //! Ids stay: operator and tensor i of the graph are those of the model. What a body captures is an input of
 //! its graph. Cost: linear in the graph.
 
+use crate::fact::Fact;
+use crate::infer::{Facts, Inferred, infer};
 use crate::sharing::{self, Shares};
 use crate::{ResolveConfig, ResolveError, declaration, sizes};
 use lowtide_core::{
-    Graph, GraphBuilder, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, Op, Sharing,
-    Size, Source, Tensor, TensorId, TensorKind,
+    DType, Dim, Graph, GraphBuilder, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor,
+    Op, Sharing, Size, Source, Tensor, TensorId, TensorKind,
 };
 use std::collections::BTreeMap;
 
@@ -25,7 +27,8 @@ pub struct Resolved {
     /// Operator types without declaration (`domain::type` outside the standard domain), and how many
     /// operators are of each. They share nothing.
     pub unknown_ops: BTreeMap<String, usize>,
-    /// Views that the file declares with another size than their base; they are copies here.
+    /// Where the file declares something else than its operators compute; what they compute is kept. Also views
+    /// of another size than their base, which are copies here.
     pub contradictions: Vec<String>,
 }
 
@@ -40,8 +43,11 @@ pub fn resolve(
 ) -> Result<Resolved, ResolveError> {
     config.check()?;
     let source = &model.graphs[graph];
-    let tensors = tensors(source, config)?;
-    let Shares { of_op, contradictions } = sharing::shares(source, &tensors);
+    check_declared(source, config)?;
+    let Inferred { facts, mut contradictions } = infer(model, graph, config);
+    let tensors = tensors(source, &facts, config)?;
+    let Shares { of_op, contradictions: of_views } = sharing::shares(source, &tensors);
+    contradictions.extend(of_views);
     let is_unknown = |id: &TensorId| tensors[*id].size == Size::Unknown;
     let unknown_tensors = tensors.ids().filter(is_unknown).collect();
     let mut builder = GraphBuilder::new(source.name.as_str());
@@ -59,25 +65,50 @@ pub fn resolve(
     })
 }
 
+/// Declared dimensions and bindings are numbers that sizes can be calculated with.
+fn check_declared(source: &ModelGraph, config: &ResolveConfig) -> Result<(), ResolveError> {
+    let bound = |dim: &Dim| match dim {
+        Dim::Named(name) => {
+            let value = config.dims.get(&**name).or_else(|| config.max_dims.get(&**name));
+            value.map_or_else(|| dim.clone(), |&value| Dim::Known(value))
+        }
+        _ => dim.clone(),
+    };
+    let is_huge = |dim: &Dim| matches!(dim, Dim::Known(value) if i64::try_from(*value).is_err());
+    for row in &source.tensors {
+        let shape: Vec<Dim> = match config.shapes.get(&row.name) {
+            Some(dims) => dims.iter().map(|&dim| Dim::Known(dim)).collect(),
+            None => row.shape.iter().flatten().map(bound).collect(),
+        };
+        if shape.iter().any(is_huge) {
+            let dtype = row.dtype.unwrap_or(DType::U8);
+            return Err(sizes::too_large(&row.name, dtype, &shape));
+        }
+    }
+    Ok(())
+}
+
 fn tensors(
     source: &ModelGraph,
+    facts: &Facts,
     config: &ResolveConfig,
 ) -> Result<IndexVec<TensorId, Tensor>, ResolveError> {
-    let mut tensors: IndexVec<TensorId, Tensor> =
-        source.tensors.iter().map(|row| tensor(row, config)).collect::<Result<_, _>>()?;
+    let rows = source.tensors.iter().zip(facts);
+    let tensors = rows.map(|(row, fact)| tensor(row, fact, config));
+    let mut tensors: IndexVec<TensorId, Tensor> = tensors.collect::<Result<_, _>>()?;
     source.outputs.iter().for_each(|&output| tensors[output].is_output = true);
     Ok(tensors)
 }
 
-fn tensor(row: &ModelTensor, config: &ResolveConfig) -> Result<Tensor, ResolveError> {
-    let shape = row.shape.as_deref().map(|shape| sizes::bind(shape, config));
-    let size = sizes::size(row, shape.as_deref(), config)?;
+fn tensor(row: &ModelTensor, fact: &Fact, config: &ResolveConfig) -> Result<Tensor, ResolveError> {
+    let size = sizes::size(&row.name, fact, config)?;
     let kind = match row.source {
         Source::Input | Source::Captured => TensorKind::Input,
         Source::Initializer | Source::Constant | Source::WeightInput => TensorKind::Weight,
         Source::Computed => TensorKind::Computed,
     };
-    Ok(Tensor { dtype: row.dtype, shape, ..Tensor::new(row.name.as_str(), size, kind) })
+    let shape = sizes::shape(fact);
+    Ok(Tensor { dtype: fact.dtype, shape, ..Tensor::new(row.name.as_str(), size, kind) })
 }
 
 fn resolved_op(op: &ModelOp, shares: &[Sharing]) -> Op {

@@ -1,4 +1,4 @@
-//! Sizes: declared shapes and bindings of their names in, [`Size`]s out.
+//! Sizes: inferred shapes in, [`Size`]s out.
 //!
 //! ~~~text
 //! float32 [batch, 3]    batch = 8       ──>  Fixed(96 B)
@@ -7,33 +7,36 @@
 //! ~~~
 //! A product that does not fit is an error, never a smaller number.
 
+use crate::expr::Expr;
+use crate::fact::Fact;
 use crate::{ResolveConfig, ResolveError};
-use lowtide_core::{Bytes, DType, Dim, ModelTensor, Size};
+use lowtide_core::{Bytes, DType, Dim, Size};
 
-/// The shape with every name that is bound to a value replaced by it; names with a bound stay.
-pub(crate) fn bind(shape: &[Dim], config: &ResolveConfig) -> Box<[Dim]> {
-    let bound = |dim: &Dim| match dim {
-        Dim::Named(name) => config.dims.get(&**name).map(|&value| Dim::Known(value)),
-        Dim::Known(_) | Dim::Unknown => None,
+/// The shape of a fact as a graph keeps it: numbers, expressions as text, or nothing.
+pub(crate) fn shape(fact: &Fact) -> Option<Box<[Dim]>> {
+    let dim = |expr: &Option<Expr>| match expr {
+        Some(Expr::Known(value)) => u64::try_from(*value).map_or(Dim::Unknown, Dim::Known),
+        Some(open) => Dim::Named(open.to_string().into()),
+        None => Dim::Unknown,
     };
-    shape.iter().map(|dim| bound(dim).unwrap_or_else(|| dim.clone())).collect()
+    Some(fact.dims.as_ref()?.iter().map(dim).collect())
 }
 
-/// The size of a tensor whose shape is `shape` after binding.
-pub(crate) fn size(
-    tensor: &ModelTensor,
-    shape: Option<&[Dim]>,
-    config: &ResolveConfig,
-) -> Result<Size, ResolveError> {
-    let (Some(shape), Some(dtype)) = (shape, tensor.dtype) else { return Ok(Size::Unknown) };
+/// The size of a tensor of which this is known.
+pub(crate) fn size(name: &str, fact: &Fact, config: &ResolveConfig) -> Result<Size, ResolveError> {
+    let (Some(dims), Some(dtype)) = (&fact.dims, fact.dtype) else { return Ok(Size::Unknown) };
     if dtype.bits().is_none() {
         return Ok(Size::Unknown);
     }
-    let Some(bounds) = bounds(shape, config) else { return Ok(Size::Unknown) };
+    let bound = |name: &str| config.max_dims.get(name).and_then(|&most| i64::try_from(most).ok());
+    let most = |dim: &Option<Expr>| u64::try_from(dim.as_ref()?.most(&bound)?.max(0)).ok();
+    let Some(bounds) = dims.iter().map(most).collect::<Option<Vec<u64>>>() else {
+        return Ok(Size::Unknown);
+    };
     let bytes = product(&bounds).and_then(|count| dtype.bytes(count));
     let fits = bytes.filter(|&bytes| bytes <= Bytes::MAX_TOTAL);
-    let bytes = fits.ok_or_else(|| too_large(tensor, dtype, shape))?;
-    let is_exact = shape.iter().all(|dim| matches!(dim, Dim::Known(_)));
+    let bytes = fits.ok_or_else(|| too_large(name, dtype, &shape(fact).unwrap_or_default()))?;
+    let is_exact = fact.known_dims().is_some();
     Ok(if is_exact { Size::Fixed(bytes) } else { Size::AtMost(bytes) })
 }
 
@@ -51,16 +54,6 @@ pub(crate) fn shape_text(shape: &[Dim]) -> String {
     format!("[{}]", shape.iter().map(Dim::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// The largest value of each dimension, if each has one.
-fn bounds(shape: &[Dim], config: &ResolveConfig) -> Option<Vec<u64>> {
-    let bound = |dim: &Dim| match dim {
-        Dim::Known(value) => Some(*value),
-        Dim::Named(name) => config.max_dims.get(&**name).copied(),
-        Dim::Unknown => None,
-    };
-    shape.iter().map(bound).collect()
-}
-
 /// The product, unless it passes `u64::MAX`; an empty dimension makes up for any other.
 fn product(dims: &[u64]) -> Option<u64> {
     if dims.contains(&0) {
@@ -69,9 +62,10 @@ fn product(dims: &[u64]) -> Option<u64> {
     dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim))
 }
 
-fn too_large(tensor: &ModelTensor, dtype: DType, shape: &[Dim]) -> ResolveError {
+/// The error for a tensor that no memory could hold.
+pub(crate) fn too_large(name: &str, dtype: DType, shape: &[Dim]) -> ResolveError {
     ResolveError::TooLarge {
-        tensor: tensor.name.clone(),
+        tensor: name.to_owned(),
         dtype: dtype.name(),
         shape: shape_text(shape),
         limit: Bytes::MAX_TOTAL,
@@ -81,18 +75,18 @@ fn too_large(tensor: &ModelTensor, dtype: DType, shape: &[Dim]) -> ResolveError 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{bounds, dims, shape};
-    use lowtide_core::Source;
+    use crate::testing::{bounds, dims, model};
+    use lowtide_core::GraphId;
 
-    fn size_of(dtype: DType, text: &str, config: &ResolveConfig) -> Result<Size, ResolveError> {
-        let (name, shape) = ("x".to_owned(), bind(&shape(text), config));
-        let tensor = ModelTensor { name, dtype: Some(dtype), shape: None, source: Source::Input };
-        size(&tensor, Some(&shape), config)
+    fn size_of(dtype: &str, dims: &str, config: &ResolveConfig) -> Result<Size, ResolveError> {
+        let model = model(&[&format!("input x {dtype} {dims}")], "x");
+        let resolved = crate::resolve(&model, GraphId::new(0), config)?;
+        Ok(resolved.graph.tensors().as_slice()[0].size)
     }
 
     #[test]
     fn names_are_bound_bounded_or_open() {
-        let of = |config| size_of(DType::F32, "batch 3", &config).unwrap();
+        let of = |config| size_of("f32", "batch 3", &config).unwrap();
         assert_eq!(of(dims("batch", 8)), Size::Fixed(Bytes(96)));
         assert_eq!(of(bounds("batch", 8)), Size::AtMost(Bytes(96)));
         assert_eq!(of(dims("other", 8)), Size::Unknown);
@@ -102,25 +96,22 @@ mod tests {
     #[test]
     fn what_is_not_known_has_no_size() {
         let open = ResolveConfig::default();
-        assert_eq!(size_of(DType::F32, "? 3", &open), Ok(Size::Unknown));
-        assert_eq!(size_of(DType::String, "3", &open), Ok(Size::Unknown));
-        assert_eq!(size_of(DType::F32, "", &open), Ok(Size::Fixed(Bytes(4))));
-        assert_eq!(size_of(DType::U4, "3 3", &open), Ok(Size::Fixed(Bytes(5))));
+        assert_eq!(size_of("f32", "? 3", &open), Ok(Size::Unknown));
+        assert_eq!(size_of("string", "3", &open), Ok(Size::Unknown));
+        assert_eq!(size_of("f32", "", &open), Ok(Size::Fixed(Bytes(4))));
+        assert_eq!(size_of("u4", "3 3", &open), Ok(Size::Fixed(Bytes(5))));
     }
 
     #[test]
     fn a_size_that_does_not_fit_is_an_error() {
         let open = ResolveConfig::default();
-        let error = size_of(DType::F32, "4294967296 4294967296", &open).unwrap_err();
+        let error = size_of("f32", "4294967296 4294967296", &open).unwrap_err();
         let message =
             "tensor `x`, float32 [4294967296, 4294967296], takes more than 4.00 EiB, the limit";
         assert_eq!(error.to_string(), message);
-        assert!(size_of(DType::F32, "4611686018427387904", &open).is_err());
-        assert!(size_of(DType::U8, "4611686018427387905", &open).is_err());
-        assert!(size_of(DType::U8, "4611686018427387904", &open).is_ok());
-        assert_eq!(
-            size_of(DType::F32, "4294967296 4294967296 0", &open),
-            Ok(Size::Fixed(Bytes(0)))
-        );
+        assert!(size_of("f32", "4611686018427387904", &open).is_err());
+        assert!(size_of("u8", "4611686018427387905", &open).is_err());
+        assert!(size_of("u8", "4611686018427387904", &open).is_ok());
+        assert_eq!(size_of("f32", "4294967296 4294967296 0", &open), Ok(Size::Fixed(Bytes(0))));
     }
 }

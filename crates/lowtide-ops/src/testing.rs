@@ -48,9 +48,17 @@ fn add_tensor(graph: &mut ModelGraph, text: &str) {
     };
     let (name, rest) = text.split_once(' ').unwrap();
     let first = rest.split_whitespace().next().unwrap();
-    let types = [("i32", DType::I32), ("i64", DType::I64), ("bool", DType::Bool)];
+    let types = [
+        ("i32", DType::I32),
+        ("i64", DType::I64),
+        ("bool", DType::Bool),
+        ("f32", DType::F32),
+        ("u8", DType::U8),
+        ("u4", DType::U4),
+        ("string", DType::String),
+    ];
     let found = types.iter().find(|row| row.0 == first);
-    let dims = if found.is_some() { rest.trim_start_matches(first) } else { rest };
+    let dims = if found.is_some() { rest.strip_prefix(first).unwrap_or_default() } else { rest };
     graph.tensors.push(ModelTensor {
         name: name.to_owned(),
         dtype: Some(found.map_or(DType::F32, |row| row.1)),

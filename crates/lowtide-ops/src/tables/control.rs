@@ -6,22 +6,23 @@
 
 use super::Table;
 use crate::declaration::copies;
+use crate::shapes::{one_bool, one_int, unknown};
 
 /// The rows.
 pub(super) static TABLE: Table = &[
-    copies("ConcatFromSequence"),
+    copies("ConcatFromSequence").shape(unknown),
     copies("If"),
     copies("Loop"),
-    copies("Optional"),
-    copies("OptionalGetElement"),
-    copies("OptionalHasElement"),
+    copies("Optional").shape(unknown),
+    copies("OptionalGetElement").shape(unknown),
+    copies("OptionalHasElement").shape(one_bool),
     copies("Scan"),
-    copies("SequenceAt"),
-    copies("SequenceConstruct"),
-    copies("SequenceEmpty"),
-    copies("SequenceErase"),
-    copies("SequenceInsert"),
-    copies("SequenceLength"),
-    copies("SequenceMap"),
-    copies("SplitToSequence"),
+    copies("SequenceAt").shape(unknown),
+    copies("SequenceConstruct").shape(unknown),
+    copies("SequenceEmpty").shape(unknown),
+    copies("SequenceErase").shape(unknown),
+    copies("SequenceInsert").shape(unknown),
+    copies("SequenceLength").shape(one_int),
+    copies("SequenceMap").shape(unknown),
+    copies("SplitToSequence").shape(unknown),
 ];

@@ -7,20 +7,21 @@
 //! response normalisation reads neighbouring channels again later, so it copies.
 
 use super::Table;
-use crate::declaration::{Declaration, Rule, copies, overwrites};
+use crate::declaration::{Rule, copies, overwrites, row};
+use crate::shapes::{like_first, normalise};
 
 /// The rows.
 pub(super) static TABLE: Table = &[
-    Declaration { kind: "BatchNormalization", rule: Rule::OverwriteWhenInferring },
-    overwrites("GroupNormalization", &[0]),
-    overwrites("Hardmax", &[0]),
-    overwrites("InstanceNormalization", &[0]),
-    copies("LRN"),
-    overwrites("LayerNormalization", &[0]),
-    overwrites("LogSoftmax", &[0]),
-    overwrites("LpNormalization", &[0]),
-    overwrites("MeanVarianceNormalization", &[0]),
-    overwrites("RMSNormalization", &[0]),
-    overwrites("SimplifiedLayerNormalization", &[0]),
-    overwrites("Softmax", &[0]),
+    row("BatchNormalization", Rule::OverwriteWhenInferring).shape(normalise::batch),
+    overwrites("GroupNormalization", &[0]).shape(like_first),
+    overwrites("Hardmax", &[0]).shape(normalise::along_axis),
+    overwrites("InstanceNormalization", &[0]).shape(like_first),
+    copies("LRN").shape(like_first),
+    overwrites("LayerNormalization", &[0]).shape(normalise::layer),
+    overwrites("LogSoftmax", &[0]).shape(normalise::along_axis),
+    overwrites("LpNormalization", &[0]).shape(normalise::along_axis),
+    overwrites("MeanVarianceNormalization", &[0]).shape(like_first),
+    overwrites("RMSNormalization", &[0]).shape(normalise::rms),
+    overwrites("SimplifiedLayerNormalization", &[0]).shape(normalise::layer),
+    overwrites("Softmax", &[0]).shape(normalise::along_axis),
 ];

@@ -6,22 +6,23 @@
 
 use super::Table;
 use crate::declaration::copies;
+use crate::shapes::{like_first, reduce};
 
 /// The rows.
 pub(super) static TABLE: Table = &[
-    copies("ArgMax"),
-    copies("ArgMin"),
-    copies("CumProd"),
-    copies("CumSum"),
-    copies("ReduceL1"),
-    copies("ReduceL2"),
-    copies("ReduceLogSum"),
-    copies("ReduceLogSumExp"),
-    copies("ReduceMax"),
-    copies("ReduceMean"),
-    copies("ReduceMin"),
-    copies("ReduceProd"),
-    copies("ReduceSum"),
-    copies("ReduceSumSquare"),
-    copies("TopK"),
+    copies("ArgMax").shape(reduce::position),
+    copies("ArgMin").shape(reduce::position),
+    copies("CumProd").shape(like_first),
+    copies("CumSum").shape(like_first),
+    copies("ReduceL1").shape(reduce::reduce),
+    copies("ReduceL2").shape(reduce::reduce),
+    copies("ReduceLogSum").shape(reduce::reduce),
+    copies("ReduceLogSumExp").shape(reduce::reduce),
+    copies("ReduceMax").shape(reduce::max),
+    copies("ReduceMean").shape(reduce::reduce),
+    copies("ReduceMin").shape(reduce::min),
+    copies("ReduceProd").shape(reduce::prod),
+    copies("ReduceSum").shape(reduce::sum),
+    copies("ReduceSumSquare").shape(reduce::reduce),
+    copies("TopK").shape(reduce::top_k),
 ];

@@ -1,0 +1,120 @@
+//! Rules of operators that pick elements by position or by value.
+//!
+//! ~~~text
+//! data [4, 5, 6]   indices [7, 2]   ──GatherND──>  [7, 6]       a row of indices names the first two axes
+//! x [4, 5]                          ──NonZero──>   [2, ?]       how many depends on the data
+//! ~~~
+
+use super::{int, known, of_rank, product, whole};
+use crate::call::{Call, Facts, Misfit, axis};
+use crate::fact::{Element, Extent, Fact, Scalar};
+use lowtide_core::DType;
+
+pub(crate) fn gather_elements(call: &Call<'_>) -> Facts {
+    Ok(vec![call.typed(0, call.input(1).dims.clone())])
+}
+
+pub(crate) fn gather_nd(call: &Call<'_>) -> Facts {
+    let Some((data, indices)) = call.dims(0).zip(call.dims(1)) else {
+        return Ok(vec![call.typed(0, None)]);
+    };
+    let Some((width, outer)) = indices.split_last() else {
+        return Err(Misfit("the indices have rank 0, wanted 1 or more".to_owned()));
+    };
+    let batch = usize::try_from(call.int_or("batch_dims", 0)).unwrap_or(usize::MAX);
+    let Some(width) = super::number(width) else { return Ok(vec![call.typed(0, None)]) };
+    let used = usize::try_from(width).ok().and_then(|width| width.checked_add(batch));
+    match used {
+        Some(used) if used <= data.len() => {
+            let dims = [outer, &data[used..]].concat();
+            Ok(vec![call.typed(0, Some(dims))])
+        }
+        _ => {
+            let rank = data.len();
+            Err(Misfit(format!("indices of {width} axes into data of rank {rank}")))
+        }
+    }
+}
+
+/// `NonZero`: where they are. If all is known of a vector, so is the result.
+pub(crate) fn non_zero(call: &Call<'_>) -> Facts {
+    let places = places(call);
+    let count = places.as_ref().and_then(|places| known(places.len()));
+    let Some(rank) = call.rank(0) else { return Ok(vec![of_rank(Some(DType::I64), Some(2))]) };
+    let fact = Fact::new(Some(DType::I64), Some(vec![known(rank), count]));
+    Ok(vec![fact.with(places)])
+}
+
+fn places(call: &Call<'_>) -> Option<Vec<Element>> {
+    let elements = call.elements(0).filter(|_| call.rank(0) == Some(1))?;
+    let mut places = Vec::new();
+    for (at, element) in elements.iter().enumerate() {
+        let is_zero = match element.as_ref()? {
+            Scalar::Int(value) => value.known()? == 0,
+            Scalar::Float(value) => *value == 0.0,
+        };
+        places.extend((!is_zero).then(|| int(known(at))));
+    }
+    Some(places)
+}
+
+/// `Unique`: the values, where each stood first, which one each element is, how often each stands.
+pub(crate) fn unique(call: &Call<'_>) -> Facts {
+    let (values, total) = match (call.int("axis"), call.dims(0)) {
+        (None, dims) => (Some(vec![None]), dims.and_then(product)),
+        (Some(_), None) => (None, None),
+        (Some(at), Some(dims)) => {
+            let at = axis(at, dims.len())?;
+            let mut values = dims.to_vec();
+            values[at] = None;
+            (Some(values), dims[at].clone())
+        }
+    };
+    let list = |len: Extent| Fact::new(Some(DType::I64), Some(vec![len]));
+    Ok(vec![call.typed(0, values), list(None), list(total), list(None)])
+}
+
+/// `Unique` of vectors, with the inverse before the counts.
+pub(crate) fn unique_of_vector(call: &Call<'_>) -> Facts {
+    let list = |len: Extent| Fact::new(Some(DType::I64), Some(vec![len]));
+    Ok(vec![call.typed(0, Some(vec![None])), list(call.dim(0, 0)), list(None)])
+}
+
+/// `NonMaxSuppression`: batch, class and box of each that is kept.
+pub(crate) fn non_max_suppression(_: &Call<'_>) -> Facts {
+    Ok(vec![Fact::new(Some(DType::I64), Some(vec![None, whole(3)]))])
+}
+
+pub(crate) fn one_hot(call: &Call<'_>) -> Facts {
+    let dims = match call.dims(0) {
+        Some(dims) => {
+            let at = axis(call.int_or("axis", -1), dims.len() + 1)?;
+            let mut dims = dims.to_vec();
+            dims.insert(at, call.scalar_int(1));
+            Some(dims)
+        }
+        None => None,
+    };
+    Ok(vec![call.typed(2, dims)])
+}
+
+/// `Compress`: what a condition lets through.
+pub(crate) fn compress(call: &Call<'_>) -> Facts {
+    let dims = match (call.int("axis"), call.dims(0)) {
+        (None, _) => Some(vec![None]),
+        (Some(_), None) => None,
+        (Some(at), Some(dims)) => {
+            let at = axis(at, dims.len())?;
+            let mut dims = dims.to_vec();
+            dims[at] = None;
+            Some(dims)
+        }
+    };
+    Ok(vec![call.typed(0, dims)])
+}
+
+/// `Gather` of rows of an embedding, indices second.
+pub(crate) fn embedding(call: &Call<'_>) -> Facts {
+    let dims = call.dims(1).map(|indices| [indices, &[call.dim(0, 1)]].concat());
+    Ok(vec![call.typed(0, dims)])
+}
