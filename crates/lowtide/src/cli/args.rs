@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use lowtide::core::{Align, Bytes, Owner, Reuse};
+use lowtide::onnx::ReadOptions;
 use lowtide::planner::{ColourBy, OrderRule, PlanConfig, Preset, ScoreWeights};
 use lowtide::{LoadOptions, ResolveConfig};
 use std::collections::BTreeMap;
@@ -38,13 +39,22 @@ pub(super) struct ModelArgs {
     /// Bound a named dimension from above, as in seq=512; may be repeated.
     #[arg(long, value_name = "NAME=N", value_parser = dim)]
     max_dim: Vec<(String, u64)>,
+    /// Give an input its whole shape, as in image=1,3,224,224; may be repeated. Binds its named dimensions.
+    #[arg(long, value_name = "INPUT=N,N,...", value_parser = shape)]
+    shape: Vec<(String, Vec<u64>)>,
+    /// Read the model's files into memory instead of mapping them: for files that may change underneath.
+    #[arg(long)]
+    no_mmap: bool,
 }
 
 impl ModelArgs {
     pub(super) fn options(&self) -> anyhow::Result<LoadOptions> {
         let dims = once("--dim", &self.dim)?;
         let max_dims = once("--max-dim", &self.max_dim)?;
-        Ok(LoadOptions { resolve: ResolveConfig { dims, max_dims }, ..LoadOptions::default() })
+        let shapes = once("--shape", &self.shape)?;
+        let onnx = ReadOptions { mmap: !self.no_mmap, ..ReadOptions::default() };
+        let resolve = ResolveConfig { dims, max_dims, shapes };
+        Ok(LoadOptions { resolve, onnx, ..LoadOptions::default() })
     }
 }
 
@@ -58,11 +68,23 @@ fn dim(text: &str) -> Result<(String, u64), String> {
     Ok((name.trim().to_owned(), value))
 }
 
-fn once(flag: &str, pairs: &[(String, u64)]) -> anyhow::Result<BTreeMap<String, u64>> {
+fn shape(text: &str) -> Result<(String, Vec<u64>), String> {
+    let wanted = "wanted INPUT=N,N,... with whole numbers, as in image=1,3,224,224";
+    // Names of inputs may hold anything; the shape is what stands behind the last sign.
+    let (name, dims) = text.rsplit_once('=').ok_or(wanted)?;
+    let numbers = dims.split(',').map(str::trim).filter(|dim| !dim.is_empty());
+    let dims = numbers.map(|dim| dim.parse().map_err(|_| wanted.to_owned()));
+    Ok((name.trim().to_owned(), dims.collect::<Result<_, String>>()?))
+}
+
+fn once<T: Clone + std::fmt::Debug>(
+    flag: &str,
+    pairs: &[(String, T)],
+) -> anyhow::Result<BTreeMap<String, T>> {
     let mut map = BTreeMap::new();
     for (name, value) in pairs {
-        if let Some(first) = map.insert(name.clone(), *value) {
-            anyhow::bail!("{flag} gives `{name}` twice: {first} and {value}");
+        if let Some(first) = map.insert(name.clone(), value.clone()) {
+            anyhow::bail!("{flag} gives `{name}` twice: {first:?} and {value:?}");
         }
     }
     Ok(map)
@@ -114,6 +136,9 @@ pub(super) struct PlanArgs {
     /// Write first and last use of every tensor as CSV (docs/csv.md).
     #[arg(long, value_name = "FILE")]
     pub(super) lifetimes: Option<PathBuf>,
+    /// Write the ONNX model with its operators in the planned order; all else stays as it was.
+    #[arg(long, value_name = "FILE")]
+    pub(super) onnx: Option<PathBuf>,
     /// Write the graph that was planned, with all names (docs/graph-json.md).
     #[arg(long, value_name = "FILE")]
     pub(super) graph: Option<PathBuf>,

@@ -19,17 +19,17 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
 }
 
 /// Creates a file and lets `fill` write it.
-pub(super) fn write_file(
+pub(super) fn write_file<E: Into<anyhow::Error>>(
     path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    fill: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> anyhow::Result<()> {
     if path.as_os_str() == "-" {
         anyhow::bail!("`-` is no file to write: standard output carries the figures");
     }
-    let write = || -> io::Result<()> {
+    let write = || -> anyhow::Result<()> {
         let mut out = BufWriter::new(File::create(path)?);
-        fill(&mut out)?;
-        out.flush()
+        fill(&mut out).map_err(Into::into)?;
+        Ok(out.flush()?)
     };
     write().with_context(|| format!("cannot write `{}`", path.display()))
 }

@@ -38,10 +38,8 @@ impl Figures<'_> {
             bail!("`{}` fixes offsets that cannot be kept: {}", self.name, self.words(fault));
         }
         if let Some(path) = &args.output {
-            let write = |file: &mut dyn std::io::Write| {
-                formats::write_placement(self.named, &packing.placement, file)
-            };
-            out::write_file(path, write)?;
+            let placement = &packing.placement;
+            out::write_file(path, |file| formats::write_placement(self.named, placement, file))?;
         }
         let rule = format!("placed by {}", packing.rule);
         print(args, &self.summary(args, packing.placement.size, Vec::new(), seconds), &rule)?;

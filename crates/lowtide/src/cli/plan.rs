@@ -5,8 +5,10 @@ use super::{Answer, out, progress, text};
 use anyhow::Context;
 use lowtide::core::Bytes;
 use lowtide::formats::PlanSummary;
+use lowtide::onnx::write_reordered;
 use lowtide::planner::lifetimes;
 use lowtide::{Loaded, Planned, formats, load, plan, summary};
+use std::path::Path;
 
 pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     let config = args.config();
@@ -29,6 +31,13 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     let text = if args.json { figures.to_json() } else { text::plan(&loaded, &planned, &figures) };
     out::print(&text)?;
     Ok(within(args, &figures))
+}
+
+fn write_onnx(path: &Path, loaded: &Loaded, planned: &Planned) -> anyhow::Result<()> {
+    let file =
+        loaded.file.as_ref().context("--onnx writes ONNX models, and this is a graph file")?;
+    let order = planned.order.schedule().as_slice();
+    out::write_file(path, |out| write_reordered(file, order, out))
 }
 
 /// Whether the arena fits the capacity, if one was given; says why not.
@@ -63,6 +72,9 @@ fn write_files(args: &PlanArgs, loaded: &Loaded, planned: &Planned) -> anyhow::R
         out::write_file(path, |file| {
             formats::write_lifetimes(graph, &planned.order, &lives, file)
         })?;
+    }
+    if let Some(path) = &args.onnx {
+        write_onnx(path, loaded, planned)?;
     }
     if let Some(path) = &args.graph {
         out::write_file(path, |file| formats::write_graph(graph, file))?;
