@@ -7,11 +7,11 @@
 //! The kind is known by the name's ending, and where that says nothing by the first byte. What is not a plain
 //! file (a pipe, standard input) is read into memory.
 
-use lowtide_core::{Data, Graph, Model, TensorId};
+use lowtide_core::{Data, Dim, Graph, Model, TensorId};
 use lowtide_formats::{GraphJsonError, GraphLimits};
 use lowtide_onnx::{ReadOptions, WeightReport};
 use lowtide_ops::{ResolveConfig, ResolveError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -168,16 +168,11 @@ fn resolve(
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
     let lowtide_onnx::Loaded { model, report, bytes } = read;
-    let names = lowtide_ops::dim_names(&model);
     let unused = lowtide_ops::unused_dims(&model, &options.resolve);
     if !unused.is_empty() {
+        let names = lowtide_ops::dim_names(&model);
         return Err(LoadError::UnusedDims { unused: quoted(&unused), known: quoted(&names) });
     }
-    let bound = |name: &str| {
-        let ResolveConfig { dims, max_dims, .. } = &options.resolve;
-        dims.contains_key(name) || max_dims.contains_key(name)
-    };
-    let open_dims = names.iter().filter(|name| !bound(name)).map(|&name| name.to_owned()).collect();
     let resolved = lowtide_ops::resolve(&model, model.main, &options.resolve)
         .map_err(|source| LoadError::Resolve { path: path.to_owned(), source })?;
     Ok(Loaded {
@@ -185,12 +180,26 @@ fn resolve(
         unknown_ops: resolved.unknown_ops,
         contradictions: resolved.contradictions,
         unknown_tensors: unknown_tensors(&resolved.graph),
-        open_dims,
+        open_dims: open_dims(&model, &resolved.graph),
         weights: Some(report),
         file: Some(bytes),
         graph: resolved.graph,
         model: Some(model),
     })
+}
+
+/// Names that still stand in a shape; names that a file makes up for what follows from others do not.
+fn open_dims(model: &Model, graph: &Graph) -> Vec<String> {
+    let dims =
+        graph.tensors().iter().flat_map(|tensor| tensor.shape.as_deref().unwrap_or_default());
+    let left: BTreeSet<&str> = dims
+        .filter_map(|dim| match dim {
+            Dim::Named(name) => Some(&**name),
+            Dim::Known(_) | Dim::Unknown => None,
+        })
+        .collect();
+    let names = lowtide_ops::dim_names(model).into_iter().filter(|name| left.contains(name));
+    names.map(str::to_owned).collect()
 }
 
 /// The first few names of a list.
