@@ -88,6 +88,19 @@ pub(crate) fn empty(attribute: &AttributeProto, op: Label<'_>, wanted: &'static 
     LoadError::EmptyAttribute { op: op.to_string(), attribute: attribute.name.clone(), wanted }
 }
 
+/// Calls have taken all references to their attributes; one that is left means nothing.
+pub(crate) fn check_references(op: Label<'_>) -> Result<(), LoadError> {
+    let mut attributes = op.node.attribute.iter();
+    match attributes.find(|attribute| !attribute.ref_attr_name.is_empty()) {
+        None => Ok(()),
+        Some(stray) => Err(LoadError::StrayReference {
+            op: op.to_string(),
+            attribute: stray.name.clone(),
+            to: stray.ref_attr_name.clone(),
+        }),
+    }
+}
+
 /// The name that a constant defines.
 pub(crate) fn constant_output(op: Label<'_>) -> Result<&str, LoadError> {
     let named = || op.node.output.iter().filter(|name| !name.is_empty());
@@ -268,6 +281,16 @@ mod tests {
         let tensor = AttributeProto { t: Some(Box::new(weight("", &[5]))), ..named("a") };
         let data = Some(Data::from_static(&[0; 20]));
         check(tensor, Value::Tensor(TensorValue { dtype: DType::F32, dims: vec![5], data }));
+    }
+
+    #[test]
+    fn a_reference_outside_a_function_is_an_error() {
+        let stray = AttributeProto { ref_attr_name: "b".to_owned(), ..named("value_int") };
+        let message =
+            "attribute `value_int` of operator `one` refers to `b` of a call, but is in none";
+        for kind in ["F", "Constant"] {
+            fails(lone(with(op(&format!("one: c = {kind}()")), stray.clone())), message);
+        }
     }
 
     #[test]

@@ -105,6 +105,11 @@ pub enum LoadError {
     /// An attribute whose type and value do not fit.
     #[error("attribute `{attribute}` of operator `{op}` holds nothing, wanted {wanted}")]
     EmptyAttribute { op: String, attribute: String, wanted: &'static str },
+    /// A reference to an attribute of a call, where nothing was called.
+    #[error(
+        "attribute `{attribute}` of operator `{op}` refers to `{to}` of a call, but is in none"
+    )]
+    StrayReference { op: String, attribute: String, to: String },
     /// The list of weights among the inputs cannot be read.
     #[error("metadata `weight_inputs`, byte {at}: found {found}, wanted {wanted}")]
     BadWeightInputs { at: usize, found: String, wanted: &'static str },

@@ -145,6 +145,7 @@ impl<'p> Scope<'p> {
     }
 
     fn results(&mut self, op: Label<'p>, values: &mut Values<'_>) -> Result<(), LoadError> {
+        attributes::check_references(op)?;
         if op.node.is_constant() {
             let name = self.check_unwritten(op, attributes::constant_output(op)?)?;
             self.add_weight(name, attributes::constant(op, values)?, Source::Constant);

@@ -102,6 +102,15 @@ fn what_is_not_read_is_written_again() {
 }
 
 #[test]
+fn numbers_that_are_not_packed_are_refused_by_name() {
+    // Field 4 of a tensor, `float_data`, as four bytes without a length.
+    let tensor = [vec![4 << 3 | 5, 0, 0, 0, 0], weight("w", &[1]).encode_to_vec()].concat();
+    let graph = [graph("x -> x", &[]).encode_to_vec(), field(5, &tensor)].concat();
+    let error = parse(Data::from(field(7, &graph)), &Limits::default()).unwrap_err().to_string();
+    assert!(error.starts_with("not an ONNX file") && error.contains("float_data"), "{error}");
+}
+
+#[test]
 fn a_weight_in_the_file_is_a_piece_of_the_file() {
     let mut proto = graph("x -> y", &["y = Add(x, w)"]);
     proto.initializer = vec![weight("w", &[2])];

@@ -55,7 +55,7 @@ pub enum WriteError {
 /// Writes `file` with the operators of its main graph in this order, which leaves constants out, as a
 /// [`Model`](lowtide_core::Model) does. Whether each operator comes after those that it reads from is the
 /// caller's to know; an [`Order`](lowtide_core::Order) does. Many short pieces are written, so `out` wants
-/// a buffer.
+/// a buffer; and `file` may be a map, so `out` may not be the file itself.
 pub fn write_reordered(
     file: &Data,
     order: &[OpId],
