@@ -85,7 +85,7 @@ fn bench(args: &[&str]) -> Result<(), String> {
 
 /// Runs `bench/peers/peers.py` with its packages in `target/peers` and a release build of the command line.
 fn peers(args: &[&str]) -> Result<(), String> {
-    const PACKAGES: [&str; 3] = ["numpy==2.2.6", "onnx==1.19.1", "onnxruntime==1.22.1"];
+    const PACKAGES: [&str; 3] = ["numpy==2.2.6", "onnx==1.19.1", "onnxruntime==1.32.0"];
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let peers = format!("{root}/target/peers");
     let python = format!("{peers}/venv/bin/python");

@@ -17,7 +17,8 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     let name = path.display().to_string();
     let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
     let loaded = loaded?;
-    for text in &loaded.contradictions {
+    let warnings = loaded.weights.iter().flat_map(|report| &report.warnings);
+    for text in warnings.chain(&loaded.contradictions) {
         out::message(&format!("warning: {text}"));
     }
     let (planned, seconds) =
