@@ -12,7 +12,9 @@
 mod call;
 mod config;
 mod control;
+mod cost;
 mod declaration;
+mod dim_text;
 mod error;
 mod expr;
 mod fact;
@@ -24,7 +26,9 @@ mod sizes;
 mod tables;
 #[cfg(test)]
 mod testing;
+mod work;
 
 pub use config::{ResolveConfig, dim_names, unused_dims};
+pub use cost::Cost;
 pub use error::ResolveError;
 pub use resolve::{Resolved, resolve};

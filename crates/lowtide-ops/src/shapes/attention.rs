@@ -63,7 +63,9 @@ pub(crate) fn packed(call: &Call<'_>) -> Facts {
 /// `QAttention`: the same between integers, with scales and zero points in between.
 pub(crate) fn quantised(call: &Call<'_>) -> Facts {
     let mut facts = packed_of(call, 8)?;
-    facts.iter_mut().for_each(|fact| fact.dtype = call.dtype(3));
+    for fact in &mut facts {
+        fact.dtype = call.dtype(3);
+    }
     Ok(facts)
 }
 

@@ -55,7 +55,9 @@ pub(crate) fn resize(call: &Call<'_>) -> Facts {
         None => (0..dims.len()).collect(),
     };
     let mut result = dims.to_vec();
-    axes.iter().for_each(|&at| result[at] = None);
+    for &at in &axes {
+        result[at] = None;
+    }
     if let Some(wanted) = call.exprs(sizes).filter(|wanted| !wanted.is_empty()) {
         check_len("sizes", wanted.len(), axes.len())?;
         for (&at, len) in axes.iter().zip(fitted(call, dims, &axes, wanted)) {
