@@ -19,6 +19,8 @@ mod error;
 mod expr;
 mod fact;
 mod infer;
+#[cfg(test)]
+mod properties;
 mod resolve;
 mod shapes;
 mod sharing;
