@@ -107,7 +107,7 @@ def shapes(folders):
 
 def random_input(info, rng, open_dim=1):
     """Seeded values for an input; variances are positive, indices small."""
-    dims = [dim if isinstance(dim, int) else open_dim for dim in dims_of(info)]
+    dims = [dim if isinstance(dim, int) and dim >= 0 else open_dim for dim in dims_of(info)]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
     if dtype == np.bool_:
         return np.ones(dims, dtype)

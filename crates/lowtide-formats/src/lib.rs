@@ -17,6 +17,7 @@ mod events_csv;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod graph_json;
+mod inspect;
 mod lifetimes_csv;
 mod live;
 mod plan_file;
@@ -29,6 +30,7 @@ mod value;
 pub use curve::{CurveStyle, memory_curve};
 pub use events_csv::write_events;
 pub use graph_json::{GRAPH_VERSION, GraphJsonError, GraphLimits, read_graph, write_graph};
+pub use inspect::{CostRow, InspectSummary, OperatorRow, ResultRow, ValuesRow};
 pub use lifetimes_csv::write_lifetimes;
 pub use live::live_curve;
 pub use plan_file::{PLAN_VERSION, PlanFileError, read_plan, write_plan};

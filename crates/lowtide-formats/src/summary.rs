@@ -18,7 +18,7 @@ struct Versioned<'a, T> {
     body: &'a T,
 }
 
-fn to_json(body: &impl Serialize) -> String {
+pub(crate) fn to_json(body: &impl Serialize) -> String {
     let document = Versioned { version: SUMMARY_VERSION, body };
     let mut text = serde_json::to_string_pretty(&document).expect("numbers and text are JSON");
     text.push('\n');

@@ -6,8 +6,8 @@
 //! A name that the model does not have is most likely a slip of the pen: [`unused_dims`] finds it, and
 //! [`dim_names`] says what could have been meant.
 
-use crate::ResolveError;
-use lowtide_core::{Dim, Model};
+use crate::{ResolveError, dim_text, sizes};
+use lowtide_core::{Dim, Model, ModelGraph, ModelTensor};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a user says of the dimensions that a model leaves open.
@@ -17,7 +17,8 @@ pub struct ResolveConfig {
     pub dims: BTreeMap<String, u64>,
     /// Names of dimensions and the most that they can be.
     pub max_dims: BTreeMap<String, u64>,
-    /// Names of inputs and their whole shapes, instead of what the file declares.
+    /// Names of inputs and their whole shapes, instead of what the file declares. Where it declares a name, that
+    /// is bound, as if it stood in `dims`.
     pub shapes: BTreeMap<String, Vec<u64>>,
 }
 
@@ -31,6 +32,55 @@ impl ResolveConfig {
         }
         Ok(())
     }
+
+    /// The same, with each name bound that an input declares where its shape is given.
+    pub(crate) fn with_names_of_shapes(&self, graph: &ModelGraph) -> Result<Self, ResolveError> {
+        let mut config = self.clone();
+        for (name, given) in &self.shapes {
+            let declared = input(graph, name)?.shape.as_deref().unwrap_or_default();
+            let has_none = declared.is_empty() && input(graph, name)?.shape.is_none();
+            if declared.len() != given.len() && !has_none {
+                return Err(ResolveError::Rank {
+                    input: name.clone(),
+                    declared: sizes::shape_text(declared),
+                    given: given.clone(),
+                });
+            }
+            for (dim, &value) in declared.iter().zip(given) {
+                if let Dim::Named(dim) = dim {
+                    config.bind(dim, value, name)?;
+                }
+            }
+        }
+        Ok(config)
+    }
+
+    /// Binds a name as the shape of an input says.
+    fn bind(&mut self, name: &str, value: u64, input: &str) -> Result<(), ResolveError> {
+        let most = self.max_dims.remove(name).filter(|&most| value > most);
+        let bound = self.dims.insert(name.to_owned(), value).filter(|&bound| bound != value);
+        let conflict = |wanted: String| ResolveError::Conflict {
+            input: input.to_owned(),
+            name: name.to_owned(),
+            given: value,
+            wanted,
+        };
+        match (bound, most) {
+            (Some(bound), _) => Err(conflict(bound.to_string())),
+            (None, Some(most)) => Err(conflict(format!("at most {most}"))),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// The input of a graph with this name.
+fn input<'a>(graph: &'a ModelGraph, name: &str) -> Result<&'a ModelTensor, ResolveError> {
+    let inputs = || graph.inputs.iter().map(|&id| &graph.tensors[id]);
+    let found = inputs().find(|row| row.name == name);
+    found.ok_or_else(|| ResolveError::NoSuchInput {
+        name: name.to_owned(),
+        inputs: inputs().map(|row| format!("`{}`", row.name)).collect::<Vec<_>>().join(", "),
+    })
 }
 
 /// All names of dimensions in a model, each once; those of the main graph's inputs come first.
@@ -49,7 +99,8 @@ pub fn dim_names(model: &Model) -> Vec<&str> {
 pub fn unused_dims<'c>(model: &Model, config: &'c ResolveConfig) -> Vec<&'c str> {
     let names: BTreeSet<&str> = dim_names(model).into_iter().collect();
     let given = config.dims.keys().chain(config.max_dims.keys()).map(String::as_str);
-    given.filter(|name| !names.contains(name)).collect()
+    let parts: BTreeSet<String> = names.iter().flat_map(|name| dim_text::names(name)).collect();
+    given.filter(|&name| !names.contains(name) && !parts.contains(name)).collect()
 }
 
 #[cfg(test)]

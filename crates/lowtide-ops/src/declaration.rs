@@ -9,6 +9,7 @@
 //! known and without sharing.
 
 use crate::call::ShapeRule;
+use crate::cost::CostRule;
 use crate::tables;
 use lowtide_core::{ModelOp, Value};
 
@@ -21,6 +22,8 @@ pub(crate) struct Declaration {
     pub(crate) rule: Rule,
     /// What is known of its outputs, if a rule tells.
     pub(crate) shape: Option<ShapeRule>,
+    /// How much it calculates, if that is not what most types of its family do.
+    pub(crate) cost: Option<CostRule>,
 }
 
 impl Declaration {
@@ -29,11 +32,17 @@ impl Declaration {
         self.shape = Some(rule);
         self
     }
+
+    /// The same type with a rule of how much it calculates.
+    pub(crate) const fn cost(mut self, rule: CostRule) -> Self {
+        self.cost = Some(rule);
+        self
+    }
 }
 
 /// A row of a type with this sharing rule.
 pub(crate) const fn row(kind: &'static str, rule: Rule) -> Declaration {
-    Declaration { kind, rule, shape: None }
+    Declaration { kind, rule, shape: None, cost: None }
 }
 
 /// How the first output of an operator relates to its inputs. Other outputs share nothing.
@@ -84,10 +93,13 @@ fn is_inferring(op: &ModelOp) -> bool {
 
 /// The declaration of an operator's type, if it has one.
 pub(crate) fn find(domain: &str, kind: &str) -> Option<&'static Declaration> {
+    tables::of_domain(domain).iter().find_map(|table| table.find(kind))
+}
+
+/// How much operators of a type calculate, by its own rule or that of its family.
+pub(crate) fn cost_rule(domain: &str, kind: &str) -> Option<CostRule> {
     let tables = tables::of_domain(domain);
-    tables.iter().find_map(|table| {
-        table.binary_search_by_key(&kind, |row| row.kind).ok().map(|index| &table[index])
-    })
+    tables.iter().find_map(|table| table.find(kind).map(|row| row.cost.or(table.cost)))?
 }
 
 /// A row of a type that shares nothing.

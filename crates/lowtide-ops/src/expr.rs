@@ -209,9 +209,9 @@ impl Expr {
     /// The dimension of two that are broadcast to each other: equal, or one of them 1.
     pub(crate) fn broadcast(&self, other: &Self) -> Option<Self> {
         match (self, other) {
-            (Self::Known(1), _) => Some(other.clone()),
             // A number other than 1 is the result, whatever the other one is.
-            (_, Self::Known(1)) | (Self::Known(_), _) => Some(self.clone()),
+            (Self::Known(1), _) => Some(other.clone()),
+            (Self::Known(_), _) | (_, Self::Known(1)) => Some(self.clone()),
             (_, Self::Known(_)) => Some(other.clone()),
             _ if self == other || self.absorbs(other) => Some(self.clone()),
             _ if other.absorbs(self) => Some(other.clone()),

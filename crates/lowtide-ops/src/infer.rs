@@ -9,14 +9,14 @@
 //! what is known of the values that they capture and receive. Cost: linear in the operators, bodies of loops
 //! a few times; a budget keeps loops in loops from multiplying.
 
-use crate::call::{Call, shape_text};
+use crate::call::{Call, Misfit, shape_text};
 use crate::expr::Expr;
 use crate::fact::{self, Extent, Fact};
-use crate::{ResolveConfig, control, declaration};
+use crate::{ResolveConfig, control, declaration, dim_names, dim_text};
 use lowtide_core::{
-    Body, Dim, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, OpId, TensorId,
+    Body, Dim, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, OpId, Source, TensorId,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of the tensors of one graph.
 pub(crate) type Facts = IndexVec<TensorId, Fact>;
@@ -25,25 +25,45 @@ pub(crate) type Facts = IndexVec<TensorId, Fact>;
 #[derive(Debug)]
 pub(crate) struct Inferred {
     pub(crate) facts: Facts,
-    pub(crate) contradictions: Vec<String>,
+    /// At most one an operator, bodies included.
+    pub(crate) contradictions: Contradictions,
 }
+
+/// What is wrong with operators, each by its graph and id.
+pub(crate) type Contradictions = BTreeMap<(GraphId, OpId), String>;
 
 /// Infers one graph of a model. What a body captures is known only as far as the file declares it.
 pub(crate) fn infer(model: &Model, graph: GraphId, config: &ResolveConfig) -> Inferred {
     let ops = model.graphs.iter().map(|graph| graph.ops.len()).sum::<usize>();
     let budget = 8 * ops + 10_000;
-    let mut inference = Inference { model, config, budget, contradictions: Vec::new() };
+    let mut inference = Inference {
+        model,
+        root: graph,
+        config,
+        names: names(model, config),
+        budget,
+        contradictions: Contradictions::new(),
+    };
     let facts = inference.graph(graph, BTreeMap::new());
     Inferred { facts, contradictions: inference.contradictions }
+}
+
+/// Names that stand for a dimension of their own, in the model or in the bindings.
+fn names<'a>(model: &'a Model, config: &'a ResolveConfig) -> BTreeSet<&'a str> {
+    let bound = config.dims.keys().chain(config.max_dims.keys()).map(String::as_str);
+    dim_names(model).into_iter().chain(bound).collect()
 }
 
 /// The state of an inference: what to look up, and what was found wrong.
 pub(crate) struct Inference<'a> {
     model: &'a Model,
+    /// The graph that is resolved; shapes of inputs are bound only there.
+    root: GraphId,
     config: &'a ResolveConfig,
+    names: BTreeSet<&'a str>,
     /// Operators that may still be looked at.
     budget: usize,
-    contradictions: Vec<String>,
+    contradictions: Contradictions,
 }
 
 impl Inference<'_> {
@@ -53,7 +73,7 @@ impl Inference<'_> {
         let mut facts: Facts = graph
             .tensors
             .iter_enumerated()
-            .map(|(id, row)| self.declared(graph, id, row))
+            .map(|(tensor, row)| self.declared(id, tensor, row))
             .collect();
         for (tensor, fact) in given {
             facts[tensor] = merge(fact, &facts[tensor]).0;
@@ -61,16 +81,17 @@ impl Inference<'_> {
         for op in topological(graph) {
             let Some(left) = self.budget.checked_sub(1) else { break };
             self.budget = left;
-            self.op(graph, op, &mut facts);
+            self.op(id, op, &mut facts);
         }
         facts
     }
 
-    fn op(&mut self, graph: &ModelGraph, id: OpId, facts: &mut Facts) {
+    fn op(&mut self, within: GraphId, id: OpId, facts: &mut Facts) {
+        let graph = &self.model.graphs[within];
         let op = &graph.ops[id];
         let inputs: Vec<Option<&Fact>> =
             op.inputs.iter().map(|input| input.map(|tensor| &facts[tensor])).collect();
-        let call = Call { op, opset: self.opset(&op.domain), inputs: &inputs };
+        let call = Call { op, opset: opset(self.model, &op.domain), inputs: &inputs };
         let told = match control::rule(&op.domain, &op.kind) {
             Some(rule) => {
                 let captured: Vec<&Fact> = op.captured.iter().map(|&id| &facts[id]).collect();
@@ -81,37 +102,39 @@ impl Inference<'_> {
                 None => return,
             },
         };
-        let told = match told {
+        let told = match told.and_then(never_negative) {
             Ok(told) => told,
             Err(misfit) => {
-                self.contradiction(op, id, &misfit.0);
+                self.contradiction((within, id), op, &misfit.0);
                 return;
             }
         };
+        let mut conflicts = Vec::new();
         for (&output, fact) in op.outputs.iter().zip(told) {
             let Some(output) = output else { continue };
             let (merged, conflict) = merge(fact, &facts[output]);
-            if let Some(conflict) = conflict {
-                let name = &graph.tensors[output].name;
-                self.contradiction(op, id, &format!("`{name}` {conflict}"));
-            }
+            let name = &graph.tensors[output].name;
+            conflicts.extend(conflict.map(|conflict| format!("`{name}` {conflict}")));
             facts[output] = merged;
+        }
+        if !conflicts.is_empty() {
+            self.contradiction((within, id), op, &conflicts.join("; "));
         }
     }
 
-    fn contradiction(&mut self, op: &ModelOp, id: OpId, text: &str) {
+    /// A body is inferred several times; what was found first stays.
+    fn contradiction(&mut self, at: (GraphId, OpId), op: &ModelOp, text: &str) {
+        let (_, id) = at;
         let name = if op.name.is_empty() { format!("{} ({id})", op.kind) } else { op.name.clone() };
-        self.contradictions.push(format!("operator `{name}`: {text}"));
-    }
-
-    fn opset(&self, domain: &str) -> i64 {
-        let found = self.model.opsets.iter().find(|row| row.0 == domain);
-        found.map_or(i64::MAX, |row| row.1)
+        let line = format!("operator `{name}`: {text}");
+        self.contradictions.entry(at).or_insert(line);
     }
 
     /// What the file and the bindings say of a tensor.
-    fn declared(&self, graph: &ModelGraph, id: TensorId, row: &ModelTensor) -> Fact {
-        let bound = self.config.shapes.get(&row.name).filter(|_| graph.inputs.contains(&id));
+    fn declared(&self, within: GraphId, id: TensorId, row: &ModelTensor) -> Fact {
+        let graph = &self.model.graphs[within];
+        let is_input = row.source == Source::Input && within == self.root;
+        let bound = self.config.shapes.get(&row.name).filter(|_| is_input);
         let dims = match (bound, &row.shape) {
             (Some(dims), _) => Some(dims.iter().map(|&dim| known(dim)).collect()),
             (None, Some(shape)) => Some(shape.iter().map(|dim| self.extent(dim)).collect()),
@@ -126,12 +149,30 @@ impl Inference<'_> {
     fn extent(&self, dim: &Dim) -> Extent {
         match dim {
             Dim::Known(value) => known(*value),
-            Dim::Named(name) => match self.config.dims.get(&**name) {
-                Some(&value) => known(value),
-                None => Some(Expr::name(name)),
+            Dim::Named(name) => match self.bound(name) {
+                Some(value) => Some(value),
+                None => Some(self.expression(name).unwrap_or_else(|| Expr::name(name))),
             },
             Dim::Unknown => None,
         }
+    }
+
+    fn bound(&self, name: &str) -> Option<Expr> {
+        self.config.dims.get(name).and_then(|&value| known(value))
+    }
+
+    /// A name that is an expression in others, each of which stands for a dimension or is bound. One that is
+    /// bounded as a whole stays whole.
+    fn expression(&self, text: &str) -> Option<Expr> {
+        if self.config.max_dims.contains_key(text) {
+            return None;
+        }
+        let value = |name: &str| {
+            let is_name = self.names.contains(name);
+            self.bound(name).or_else(|| is_name.then(|| Expr::name(name)))
+        };
+        let is_natural = |expr: &Expr| expr.known().is_none_or(|value| value >= 0);
+        dim_text::parse(text, &value).filter(is_natural)
     }
 
     /// Infers the body of an operator: what is known of its inputs in, of its outputs out.
@@ -147,6 +188,20 @@ impl Inference<'_> {
         let outputs = graph.outputs.clone();
         let facts = self.graph(body.graph, given);
         outputs.into_iter().map(|output| facts[output].clone()).collect()
+    }
+}
+
+/// The version of an operator set in a model; the newest one if the model does not say.
+pub(crate) fn opset(model: &Model, domain: &str) -> i64 {
+    model.opsets.iter().find(|row| row.0 == domain).map_or(i64::MAX, |row| row.1)
+}
+
+/// What a rule tells, unless a dimension is below 0.
+fn never_negative(told: Vec<Fact>) -> Result<Vec<Fact>, Misfit> {
+    let is_negative = |dim: &Extent| dim.as_ref().and_then(Expr::known).is_some_and(|dim| dim < 0);
+    match told.iter().flat_map(|fact| &fact.dims).find(|dims| dims.iter().any(is_negative)) {
+        Some(dims) => Err(Misfit(format!("shape {} has a dimension below 0", shape_text(dims)))),
+        None => Ok(told),
     }
 }
 

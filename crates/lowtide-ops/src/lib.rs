@@ -12,11 +12,15 @@
 mod call;
 mod config;
 mod control;
+mod cost;
 mod declaration;
+mod dim_text;
 mod error;
 mod expr;
 mod fact;
 mod infer;
+#[cfg(test)]
+mod properties;
 mod resolve;
 mod shapes;
 mod sharing;
@@ -24,7 +28,9 @@ mod sizes;
 mod tables;
 #[cfg(test)]
 mod testing;
+mod work;
 
 pub use config::{ResolveConfig, dim_names, unused_dims};
+pub use cost::Cost;
 pub use error::ResolveError;
 pub use resolve::{Resolved, resolve};

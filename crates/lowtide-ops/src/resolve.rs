@@ -10,10 +10,10 @@
 use crate::fact::Fact;
 use crate::infer::{Facts, Inferred, infer};
 use crate::sharing::{self, Shares};
-use crate::{ResolveConfig, ResolveError, declaration, sizes};
+use crate::{Cost, ResolveConfig, ResolveError, cost, declaration, sizes};
 use lowtide_core::{
     DType, Dim, Graph, GraphBuilder, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor,
-    Op, Sharing, Size, Source, Tensor, TensorId, TensorKind,
+    Op, OpId, Sharing, Size, Source, Tensor, TensorId, TensorKind,
 };
 use std::collections::BTreeMap;
 
@@ -28,8 +28,10 @@ pub struct Resolved {
     /// operators are of each. They share nothing.
     pub unknown_ops: BTreeMap<String, usize>,
     /// Where the file declares something else than its operators compute; what they compute is kept. Also views
-    /// of another size than their base, which are copies here.
+    /// of another size than their base, which are copies here. At most one line an operator.
     pub contradictions: Vec<String>,
+    /// What each operator costs, where that is known.
+    pub costs: IndexVec<OpId, Option<Cost>>,
 }
 
 /// Resolves one graph of a model.
@@ -43,11 +45,15 @@ pub fn resolve(
 ) -> Result<Resolved, ResolveError> {
     config.check()?;
     let source = &model.graphs[graph];
+    let config = &config.with_names_of_shapes(source)?;
     check_declared(source, config)?;
     let Inferred { facts, mut contradictions } = infer(model, graph, config);
     let tensors = tensors(source, &facts, config)?;
     let Shares { of_op, contradictions: of_views } = sharing::shares(source, &tensors);
-    contradictions.extend(of_views);
+    for (op, line) in of_views {
+        contradictions.entry((graph, op)).or_insert(line);
+    }
+    let costs = cost::costs(model, source, &facts, &tensors, &of_op);
     let is_unknown = |id: &TensorId| tensors[*id].size == Size::Unknown;
     let unknown_tensors = tensors.ids().filter(is_unknown).collect();
     let mut builder = GraphBuilder::new(source.name.as_str());
@@ -61,7 +67,8 @@ pub fn resolve(
         graph: builder.finish()?,
         unknown_tensors,
         unknown_ops: unknown_ops(source),
-        contradictions,
+        contradictions: contradictions.into_values().collect(),
+        costs,
     })
 }
 
@@ -135,7 +142,7 @@ fn unknown_ops(source: &ModelGraph) -> BTreeMap<String, usize> {
 mod tests {
     use super::*;
     use crate::testing::{bounds, dims, model, resolve_with};
-    use lowtide_core::{Bytes, Dim, OpId};
+    use lowtide_core::{Bytes, Dim};
 
     const CHAIN: [&str; 4] =
         ["input x batch 3", "weight w 3", "y batch 3 = Add(x, w)", "z ? = Mystery(y)"];

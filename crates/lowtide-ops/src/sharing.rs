@@ -23,7 +23,7 @@ pub(crate) struct Shares {
     /// For each operator.
     pub(crate) of_op: IndexVec<OpId, Vec<Sharing>>,
     /// Views whose base has another size; they became copies.
-    pub(crate) contradictions: Vec<String>,
+    pub(crate) contradictions: Vec<(OpId, String)>,
 }
 
 /// Applies the rules of all operators.
@@ -71,7 +71,7 @@ fn view(
     op: &ModelOp,
     by: OpId,
     tensors: &IndexVec<TensorId, Tensor>,
-    contradictions: &mut Vec<String>,
+    contradictions: &mut Vec<(OpId, String)>,
 ) -> Option<View> {
     if !rule(op).is_view(op) {
         return None;
@@ -79,7 +79,7 @@ fn view(
     let (of, output) = (op.inputs.first().copied().flatten()?, first_output(op)?);
     match (tensors[of].size, tensors[output].size) {
         (Size::Fixed(base), Size::Fixed(bytes)) if base != bytes => {
-            contradictions.push(contradiction(op, by, &tensors[of], &tensors[output]));
+            contradictions.push((by, contradiction(op, by, &tensors[of], &tensors[output])));
             None
         }
         (base, size) => {

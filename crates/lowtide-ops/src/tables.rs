@@ -14,23 +14,36 @@ mod layout;
 mod normalisation;
 mod reduction;
 
+use crate::cost::CostRule;
 use crate::declaration::Declaration;
 
-/// Rows sorted by name.
-pub(crate) type Table = &'static [Declaration];
+/// One family.
+pub(crate) struct Table {
+    /// Sorted by name.
+    pub(crate) rows: &'static [Declaration],
+    /// How much its operators calculate, where a row does not say.
+    pub(crate) cost: Option<CostRule>,
+}
 
-static STANDARD: [Table; 6] = [
-    elementwise::TABLE,
-    layout::TABLE,
-    normalisation::TABLE,
-    compute::TABLE,
-    reduction::TABLE,
-    control::TABLE,
+impl Table {
+    /// The row of this name.
+    pub(crate) fn find(&self, kind: &str) -> Option<&'static Declaration> {
+        self.rows.binary_search_by_key(&kind, |row| row.kind).ok().map(|index| &self.rows[index])
+    }
+}
+
+static STANDARD: [&Table; 6] = [
+    &elementwise::TABLE,
+    &layout::TABLE,
+    &normalisation::TABLE,
+    &compute::TABLE,
+    &reduction::TABLE,
+    &control::TABLE,
 ];
-static CONTRIB: [Table; 1] = [contrib::TABLE];
+static CONTRIB: [&Table; 1] = [&contrib::TABLE];
 
 /// The tables of a domain; none for one that is not known.
-pub(crate) fn of_domain(domain: &str) -> &'static [Table] {
+pub(crate) fn of_domain(domain: &str) -> &'static [&'static Table] {
     match domain {
         "" => &STANDARD,
         "com.microsoft" => &CONTRIB,
@@ -74,8 +87,8 @@ mod tests {
         for domain in ["", "com.microsoft"] {
             let mut seen = BTreeSet::new();
             for table in of_domain(domain) {
-                assert!(table.is_sorted_by_key(|row| row.kind));
-                assert!(table.iter().all(|row| seen.insert(row.kind)));
+                assert!(table.rows.is_sorted_by_key(|row| row.kind));
+                assert!(table.rows.iter().all(|row| seen.insert(row.kind)));
             }
         }
     }

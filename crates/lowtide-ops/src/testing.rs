@@ -3,24 +3,36 @@
 //! ~~~text
 //! input x batch 3          a float32 input
 //! weight w i64 3           a weight of another type
+//! weight s i64 2 = 3 -1    a weight whose elements are known
 //! y 6; m bool 6 = F(x, w)  an operator with two results
+//! y = F(x, _) {a=[1, 2]}   one that declares nothing, with an absent input and an attribute
+//! opset 11                 of all domains
 //! ~~~
 
 use crate::{ResolveConfig, ResolveError, Resolved, resolve};
 use lowtide_core::{
-    DType, Dim, Graph, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, Sharing, Source,
-    TensorId,
+    Attribute, DType, Dim, Graph, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor,
+    Sharing, Source, TensorId, Value,
 };
 use std::collections::BTreeMap;
 
 /// A model whose graph has these tensors and operators; without names, the last tensor is the output.
 pub(crate) fn model(lines: &[&str], outputs: &str) -> Model {
     let mut graph = ModelGraph::default();
+    let mut opsets = Vec::new();
     for line in lines {
+        if let Some(version) = line.strip_prefix("opset ") {
+            let version = version.parse().unwrap();
+            opsets = vec![(String::new(), version), ("com.microsoft".to_owned(), version)];
+            continue;
+        }
         let results = line.split(" = ").next().unwrap();
         results.split(';').for_each(|text| add_tensor(&mut graph, text));
+        if let (Some((_, values)), true) = (line.split_once(" = "), line.starts_with("weight ")) {
+            add_data(&mut graph, values);
+        }
     }
-    for line in lines {
+    for line in lines.iter().filter(|line| !line.starts_with("weight ")) {
         if let Some((results, call)) = line.split_once(" = ") {
             let op = op(&graph, results, call);
             graph.ops.push(op);
@@ -30,15 +42,33 @@ pub(crate) fn model(lines: &[&str], outputs: &str) -> Model {
     if outputs.is_empty() {
         graph.outputs.extend(graph.tensors.ids().next_back());
     }
+    let is_input = |id: &TensorId| graph.tensors[*id].source == Source::Input;
+    graph.inputs = graph.tensors.ids().filter(is_input).collect();
     Model {
         graphs: IndexVec::from(vec![graph]),
         main: GraphId::new(0),
-        opsets: Vec::new(),
+        opsets,
         ir_version: 8,
         producer: String::new(),
         metadata: Vec::new(),
     }
 }
+
+/// Types as tests write them.
+const TYPES: [(&str, DType); 12] = [
+    ("f32", DType::F32),
+    ("f16", DType::F16),
+    ("f64", DType::F64),
+    ("i8", DType::I8),
+    ("i32", DType::I32),
+    ("i64", DType::I64),
+    ("bool", DType::Bool),
+    ("u8", DType::U8),
+    ("u4", DType::U4),
+    ("u32", DType::U32),
+    ("i4", DType::I4),
+    ("string", DType::String),
+];
 
 fn add_tensor(graph: &mut ModelGraph, text: &str) {
     let (source, text) = match text.trim().split_once(' ') {
@@ -46,18 +76,15 @@ fn add_tensor(graph: &mut ModelGraph, text: &str) {
         Some(("weight", rest)) => (Source::Initializer, rest),
         _ => (Source::Computed, text.trim()),
     };
-    let (name, rest) = text.split_once(' ').unwrap();
-    let first = rest.split_whitespace().next().unwrap();
-    let types = [
-        ("i32", DType::I32),
-        ("i64", DType::I64),
-        ("bool", DType::Bool),
-        ("f32", DType::F32),
-        ("u8", DType::U8),
-        ("u4", DType::U4),
-        ("string", DType::String),
-    ];
-    let found = types.iter().find(|row| row.0 == first);
+    let Some((name, rest)) =
+        text.split_once(' ').or_else(|| (source != Source::Computed).then_some((text, "")))
+    else {
+        let name = text.to_owned();
+        graph.tensors.push(ModelTensor { name, dtype: None, shape: None, source });
+        return;
+    };
+    let first = rest.split_whitespace().next().unwrap_or_default();
+    let found = TYPES.iter().find(|row| row.0 == first);
     let dims = if found.is_some() { rest.strip_prefix(first).unwrap_or_default() } else { rest };
     graph.tensors.push(ModelTensor {
         name: name.to_owned(),
@@ -67,18 +94,100 @@ fn add_tensor(graph: &mut ModelGraph, text: &str) {
     });
 }
 
+/// Elements of the last tensor.
+fn add_data(graph: &mut ModelGraph, values: &str) {
+    let (id, row) = graph.tensors.iter_enumerated().next_back().unwrap();
+    let dtype = row.dtype.unwrap();
+    let bytes = |word: &str| match dtype {
+        DType::F32 => word.parse::<f32>().unwrap().to_le_bytes().to_vec(),
+        DType::I32 => word.parse::<i32>().unwrap().to_le_bytes().to_vec(),
+        DType::Bool | DType::U8 => vec![word.parse::<u8>().unwrap()],
+        _ => word.parse::<i64>().unwrap().to_le_bytes().to_vec(),
+    };
+    let data: Vec<u8> = values.split_whitespace().flat_map(bytes).collect();
+    graph.data.insert(id, data.into());
+}
+
 fn op(graph: &ModelGraph, results: &str, call: &str) -> ModelOp {
+    let (call, attributes) = match call.split_once(" {") {
+        Some((call, attributes)) => (call, attributes.trim_end_matches('}')),
+        None => (call, ""),
+    };
     let (kind, inputs) = call.trim_end_matches(')').split_once('(').unwrap();
+    let (domain, kind) = kind.rsplit_once('.').unwrap_or(("", kind));
     let first_word = |text: &str| id(graph, text.split_whitespace().next().unwrap());
+    let named = |name: &str| (name != "_").then(|| id(graph, name));
     ModelOp {
         name: String::new(),
-        domain: String::new(),
+        domain: domain.to_owned(),
         kind: kind.to_owned(),
-        inputs: inputs.split(", ").map(|name| Some(id(graph, name))).collect(),
+        inputs: inputs.split(", ").filter(|name| !name.is_empty()).map(named).collect(),
         outputs: results.split(';').map(|text| Some(first_word(text))).collect(),
         captured: Vec::new(),
-        attributes: Vec::new(),
+        attributes: attributes_of(attributes),
     }
+}
+
+/// `a=1, b=[1, 2], c=0.5, d=text`.
+fn attributes_of(text: &str) -> Vec<Attribute> {
+    let mut attributes = Vec::new();
+    let mut rest = text;
+    while let Some((name, after)) = rest.split_once('=') {
+        let end = if after.starts_with('[') {
+            after.find(']').unwrap() + 1
+        } else {
+            after.find(", ").unwrap_or(after.len())
+        };
+        let (value, behind) = after.split_at(end);
+        attributes.push(Attribute { name: name.trim().to_owned(), value: value_of(value) });
+        rest = behind.trim_start_matches(", ");
+    }
+    attributes
+}
+
+fn value_of(text: &str) -> Value {
+    if let Some(list) = text.strip_prefix('[') {
+        let words = list.trim_end_matches(']').split(", ").filter(|word| !word.is_empty());
+        let words: Vec<&str> = words.collect();
+        let ints: Result<Vec<i64>, _> = words.iter().map(|word| word.parse()).collect();
+        let floats = || words.iter().map(|word| word.parse().unwrap()).collect();
+        return ints.map_or_else(|_| Value::Floats(floats()), Value::Ints);
+    }
+    if let Ok(value) = text.parse() {
+        return Value::Int(value);
+    }
+    text.parse().map_or_else(|_| Value::Text(text.as_bytes().to_vec()), Value::Float)
+}
+
+/// What is inferred of the results of the last operator: `f32 [n, 3]; i64 ?`.
+#[track_caller]
+pub(crate) fn infers(lines: &[&str], wanted: &str) {
+    let resolved = resolve_with(lines, "", &ResolveConfig::default()).unwrap();
+    assert_eq!(resolved.contradictions, [""; 0], "{lines:?}");
+    assert_eq!(last_results(&resolved), wanted, "{lines:?}");
+}
+
+/// What is wrong with the only operator.
+#[track_caller]
+pub(crate) fn misfits(lines: &[&str], wanted: &str) {
+    let resolved = resolve_with(lines, "", &ResolveConfig::default()).unwrap();
+    let lines: Vec<&str> =
+        resolved.contradictions.iter().filter_map(|line| Some(line.split_once(": ")?.1)).collect();
+    assert_eq!(lines, [wanted]);
+}
+
+fn last_results(resolved: &Resolved) -> String {
+    let tensors = resolved.graph.tensors();
+    let text = |&id: &TensorId| {
+        let tensor = &tensors[id];
+        let dtype = TYPES.iter().find(|row| Some(row.1) == tensor.dtype).map_or("?", |row| row.0);
+        match &tensor.shape {
+            Some(shape) => format!("{dtype} {}", crate::sizes::shape_text(shape)),
+            None => format!("{dtype} ?"),
+        }
+    };
+    let last = resolved.graph.ops().iter().next_back().unwrap();
+    last.outputs.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
 fn id(graph: &ModelGraph, name: &str) -> TensorId {

@@ -13,9 +13,11 @@
 
 #![forbid(unsafe_code)]
 
+mod inspect;
 mod load;
 mod summary;
 
+pub use inspect::inspect;
 pub use load::{LoadError, LoadOptions, Loaded, load};
 pub use lowtide_core as core;
 pub use lowtide_core::{

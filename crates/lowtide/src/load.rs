@@ -7,10 +7,10 @@
 //! The kind is known by the name's ending, and where that says nothing by the first byte. What is not a plain
 //! file (a pipe, standard input) is read into memory.
 
-use lowtide_core::{Data, Dim, Graph, Model, TensorId};
+use lowtide_core::{Data, Dim, Graph, IndexVec, Model, OpId, TensorId};
 use lowtide_formats::{GraphJsonError, GraphLimits};
 use lowtide_onnx::{ReadOptions, WeightReport};
-use lowtide_ops::{ResolveConfig, ResolveError};
+use lowtide_ops::{Cost, ResolveConfig, ResolveError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -45,6 +45,8 @@ pub struct Loaded {
     pub open_dims: Vec<String>,
     /// Where the values of the weights are and what they cost; a graph file has none.
     pub weights: Option<WeightReport>,
+    /// What each operator costs, where that is known; of a graph file nothing is.
+    pub costs: IndexVec<OpId, Option<Cost>>,
     /// The bytes of an ONNX file, perhaps mapped, from which it can be written in another order.
     pub file: Option<Data>,
 }
@@ -157,6 +159,7 @@ fn load_json(path: &Path, bytes: &[u8], options: &LoadOptions) -> Result<Loaded,
         unknown_tensors: unknown_tensors(&graph),
         open_dims: Vec::new(),
         weights: None,
+        costs: IndexVec::new(),
         file: None,
         graph,
     })
@@ -182,6 +185,7 @@ fn resolve(
         unknown_tensors: unknown_tensors(&resolved.graph),
         open_dims: open_dims(&model, &resolved.graph),
         weights: Some(report),
+        costs: resolved.costs,
         file: Some(bytes),
         graph: resolved.graph,
         model: Some(model),

@@ -63,7 +63,9 @@ pub(crate) fn packed(call: &Call<'_>) -> Facts {
 /// `QAttention`: the same between integers, with scales and zero points in between.
 pub(crate) fn quantised(call: &Call<'_>) -> Facts {
     let mut facts = packed_of(call, 8)?;
-    facts.iter_mut().for_each(|fact| fact.dtype = call.dtype(3));
+    for fact in &mut facts {
+        fact.dtype = call.dtype(3);
+    }
     Ok(facts)
 }
 
@@ -129,4 +131,70 @@ pub(crate) fn gated_bias(call: &Call<'_>) -> Facts {
     let len = call.dim(0, 1);
     let dims = vec![call.dim(0, 0), attribute(call, "num_heads"), len.clone(), len];
     Ok(vec![call.typed(0, Some(dims))])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn heads_are_folded_or_an_axis() {
+        infers(
+            &[
+                "input q n s 12",
+                "input k n t 12",
+                "input v n t 24",
+                "y = Attention(q, k, v) {q_num_heads=3, kv_num_heads=3}",
+            ],
+            "f32 [n, s, 24]",
+        );
+        infers(
+            &["input q n 3 s 4", "input k n 3 t 4", "input v n 3 t 8", "y = Attention(q, k, v)"],
+            "f32 [n, 3, s, 8]",
+        );
+    }
+
+    #[test]
+    fn the_present_is_the_past_and_what_is_new() {
+        infers(
+            &[
+                "input q n 3 s 4",
+                "input k n 3 t 4",
+                "input p n 3 u 4",
+                "y; a; b; c = Attention(q, k, k, _, p, p)",
+            ],
+            "f32 [n, 3, s, 4]; f32 [n, 3, t + u, 4]; f32 [n, 3, t + u, 4]; f32 [n, 3, s, t + u]",
+        );
+        infers(
+            &[
+                "input x n s 8",
+                "weight w 8 24",
+                "weight b 24",
+                "input p 2 n 2 u 4",
+                "y; a = com.microsoft.Attention(x, w, b, _, p) {num_heads=2}",
+            ],
+            "f32 [n, s, 8]; f32 [2, n, 2, s + u, 4]",
+        );
+        infers(
+            &[
+                "input q n s 8",
+                "input k n t 8",
+                "y = com.microsoft.MultiHeadAttention(q, k, k) {num_heads=2}",
+            ],
+            "f32 [n, s, 8]",
+        );
+    }
+
+    #[test]
+    fn a_bias_is_between_positions() {
+        infers(
+            &[
+                "weight t 32 8",
+                "weight q i64 1 = 5",
+                "weight k i64 1 = 6",
+                "y = com.microsoft.RelativePositionBias(t, q, k)",
+            ],
+            "f32 [1, 8, 5, 6]",
+        );
+    }
 }

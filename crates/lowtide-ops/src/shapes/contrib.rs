@@ -149,3 +149,44 @@ pub(crate) fn path(_: &Call<'_>) -> Facts {
 pub(crate) fn same_rank(call: &Call<'_>) -> Facts {
     Ok(vec![super::of_rank(call.dtype(0), call.rank(0))])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn quantised_operators_are_as_their_models() {
+        infers(
+            &[
+                "input a u8 n 1",
+                "weight s",
+                "weight z u8",
+                "input b u8 4",
+                "y = com.microsoft.QLinearAdd(a, s, z, b, s, z, s, z)",
+            ],
+            "u8 [n, 4]",
+        );
+        infers(
+            &[
+                "weight s",
+                "weight z u8",
+                "input a u8 1 n",
+                "input b u8 1 4",
+                "y = com.microsoft.QLinearConcat(s, z, a, s, z, b, s, z)",
+            ],
+            "u8 [1, n + 4]",
+        );
+    }
+
+    #[test]
+    fn fused_operators_are_as_what_they_replace() {
+        infers(
+            &["input x n 8", "weight b 8", "y = com.microsoft.BiasSplitGelu(x, b)"],
+            "f32 [n, 4]",
+        );
+        infers(
+            &["input x n 10", "y = com.microsoft.UnfoldTensor(x) {size=4, step=3}"],
+            "f32 [n, 3, 4]",
+        );
+    }
+}

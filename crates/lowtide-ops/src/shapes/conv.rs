@@ -124,3 +124,150 @@ pub(crate) fn col2im(call: &Call<'_>) -> Facts {
     dims.extend(image);
     Ok(vec![Fact::new(dtype, Some(dims))])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn windows_fit_into_the_padded_input() {
+        infers(
+            &[
+                "input x 1 3 224 224",
+                "weight w 8 3 7 7",
+                "y = Conv(x, w) {strides=[2, 2], pads=[3, 3, 3, 3]}",
+            ],
+            "f32 [1, 8, 112, 112]",
+        );
+        infers(
+            &["input x n 4 h", "weight w 8 2 3", "y = Conv(x, w) {group=2, dilations=[2]}"],
+            "f32 [n, 8, h - 4]",
+        );
+    }
+
+    #[test]
+    fn windows_over_a_name_are_an_expression_of_it() {
+        infers(
+            &[
+                "input x n 3 h w",
+                "weight w 8 3 3 3",
+                "y = Conv(x, w) {strides=[2, 2], pads=[1, 1, 1, 1]}",
+            ],
+            "f32 [n, 8, floor((h + 1)/(2)), floor((w + 1)/(2))]",
+        );
+        infers(
+            &[
+                "input x 1 3 h",
+                "weight w 8 3 3",
+                "a = Conv(x, w) {strides=[2], pads=[1, 1]}",
+                "weight v 8 8 3",
+                "y = Conv(a, v) {strides=[2], pads=[1, 1]}",
+            ],
+            "f32 [1, 8, floor((h + 3)/(4))]",
+        );
+    }
+
+    #[test]
+    fn with_automatic_padding_the_strides_decide() {
+        infers(
+            &[
+                "input x 1 1 5 6 7",
+                "weight w 1 1 3 3 3",
+                "y = Conv(x, w) {strides=[2, 2, 2], auto_pad=SAME_UPPER}",
+            ],
+            "f32 [1, 1, 3, 3, 4]",
+        );
+        infers(
+            &["input x 1 1 7", "weight w 1 1 3", "y = Conv(x, w) {strides=[2], auto_pad=VALID}"],
+            "f32 [1, 1, 3]",
+        );
+    }
+
+    #[test]
+    fn integers_are_summed_up_in_32_bits() {
+        infers(
+            &["input x u8 1 1 4 4", "weight w u8 2 1 3 3", "y = ConvInteger(x, w)"],
+            "i32 [1, 2, 2, 2]",
+        );
+        infers(
+            &[
+                "input x u8 1 1 4 4",
+                "weight s",
+                "weight z u8",
+                "weight w u8 2 1 3 3",
+                "weight o i8",
+                "y = QLinearConv(x, s, z, w, s, z, s, o)",
+            ],
+            "i8 [1, 2, 2, 2]",
+        );
+    }
+
+    #[test]
+    fn transposed_windows_are_put_down() {
+        infers(
+            &[
+                "input x 1 3 5 5",
+                "weight w 3 2 3 3",
+                "y = ConvTranspose(x, w) {strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]}",
+            ],
+            "f32 [1, 2, 10, 10]",
+        );
+        infers(
+            &[
+                "input x n 4 h",
+                "weight w 4 2 4",
+                "y = ConvTranspose(x, w) {strides=[2], group=2, pads=[1, 1]}",
+            ],
+            "f32 [n, 4, 2*h]",
+        );
+        infers(
+            &[
+                "input x 1 3 5",
+                "weight w 3 2 3",
+                "y = ConvTranspose(x, w) {strides=[2], auto_pad=SAME_LOWER}",
+            ],
+            "f32 [1, 2, 10]",
+        );
+        infers(
+            &[
+                "input x 1 3 5",
+                "weight w 3 2 3",
+                "y = ConvTranspose(x, w) {strides=[2], output_shape=[12]}",
+            ],
+            "f32 [1, 2, 12]",
+        );
+    }
+
+    #[test]
+    fn blocks_are_laid_down_on_an_image() {
+        infers(
+            &[
+                "input x 1 10 6",
+                "weight i i64 2 = 3 4",
+                "weight b i64 2 = 1 5",
+                "y = Col2Im(x, i, b)",
+            ],
+            "f32 [1, 2, 3, 4]",
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        misfits(
+            &["input x 1 3 5", "weight w 8 4 3", "y = Conv(x, w)"],
+            "channels of the input and of the weight: 3 and 4 should be equal",
+        );
+        misfits(
+            &["input x 1 3 2", "weight w 8 3 3", "y = Conv(x, w)"],
+            "a window of 3 does not fit into 2",
+        );
+        misfits(
+            &["input x 1 3 5", "weight w 8 3 3", "y = Conv(x, w) {strides=[0]}"],
+            "strides has 0, wanted 1 or more",
+        );
+        misfits(
+            &["input x 1 3 5", "weight w 8 3 3", "y = Conv(x, w) {pads=[1]}"],
+            "pads has 1 entries, wanted 2",
+        );
+    }
+}

@@ -125,3 +125,48 @@ pub(crate) fn einsum(call: &Call<'_>) -> Facts {
     }
     Ok(vec![call.typed(0, Some(dims))])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn letters_name_axes() {
+        infers(
+            &["input a b 4 5", "input c b 5 n", "y = Einsum(a, c) {equation=bij,bjk->bik}"],
+            "f32 [b, 4, n]",
+        );
+
+        infers(&["input a 4 5", "y = Einsum(a) {equation=ij->ji}"], "f32 [5, 4]");
+    }
+
+    #[test]
+    fn without_an_arrow_those_remain_that_stand_once() {
+        infers(&["input a 4 5", "input b 5 6", "y = Einsum(a, b) {equation=ij,jk}"], "f32 [4, 6]");
+        infers(&["input a 3 3", "y = Einsum(a) {equation=ii->}"], "f32 []");
+    }
+
+    #[test]
+    fn dots_are_broadcast() {
+        infers(
+            &["input a n 2 4 5", "input b 1 5 6", "y = Einsum(a, b) {equation=...ij,...jk->...ik}"],
+            "f32 [n, 2, 4, 6]",
+        );
+    }
+
+    #[test]
+    fn terms_and_inputs_agree() {
+        misfits(
+            &["input a 4 5", "y = Einsum(a) {equation=ij,jk}"],
+            "`ij,jk` has 2 terms for 1 inputs",
+        );
+        misfits(
+            &["input a 4 5", "input b 6 7", "y = Einsum(a, b) {equation=ij,jk}"],
+            "axes `j`: 5 and 6 should be equal",
+        );
+        misfits(
+            &["input a 4 5", "y = Einsum(a) {equation=ijk}"],
+            "3 letters for input 0 of rank 2",
+        );
+    }
+}

@@ -78,3 +78,45 @@ pub(super) fn concat(call: &Call<'_>, to: &Fact, axis: usize) -> Option<Vec<Elem
     }
     Some(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn pads_are_turned_around_as_exporters_do_it() {
+        infers(
+            &[
+                "input x 1 h",
+                "weight p i64 4 = 1 2 0 3",
+                "weight t i64 2 = -1 2",
+                "a = Reshape(p, t)",
+                "weight b i64 1 = -1",
+                "weight e i64 1 = -9",
+                "weight z i64 1 = 0",
+                "c = Slice(a, b, e, z, b)",
+                "d = Transpose(c)",
+                "f = Reshape(d, b)",
+                "y = Pad(x, f)",
+            ],
+            "f32 [4, h + 3]",
+        );
+    }
+
+    #[test]
+    fn matrices_are_gathered_and_put_together() {
+        infers(
+            &[
+                "input x n",
+                "weight a i64 2 2 = 1 2 3 4",
+                "weight i i64 1 = 1",
+                "g = Gather(a, i) {axis=1}",
+                "c = Concat(g, g) {axis=1}",
+                "weight r i64 1 = -1",
+                "s = Reshape(c, r)",
+                "y = Expand(x, s)",
+            ],
+            "f32 [2, 2, 4, 4]",
+        );
+    }
+}

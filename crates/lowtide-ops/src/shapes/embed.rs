@@ -39,3 +39,25 @@ pub(crate) fn remove_padding(call: &Call<'_>) -> Facts {
     let ends = int(vec![call.dim(0, 0).and_then(|batch| batch.add(&crate::expr::Expr::ONE))]);
     Ok(vec![call.typed(0, Some(vec![None, call.dim(0, 2)])), offsets, ends, int(vec![whole(1)])])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn ids_become_rows() {
+        infers(
+            &[
+                "input i i32 n s",
+                "input g i32 n s",
+                "weight w 100 8",
+                "y; m = com.microsoft.EmbedLayerNormalization(i, g, w)",
+            ],
+            "f32 [n, s, 8]; i32 [n]",
+        );
+        infers(
+            &["input x 9 8", "input o i32 2 6", "y = com.microsoft.RestorePadding(x, o)"],
+            "f32 [2, 6, 8]",
+        );
+    }
+}

@@ -80,3 +80,38 @@ pub(crate) fn decode(call: &Call<'_>) -> Facts {
     let channels = if call.text("pixel_format") == Some("Grayscale") { 1 } else { 3 };
     Ok(vec![Fact::new(Some(DType::U8), Some(vec![None, None, whole(channels)]))])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn blocks_move_between_channels_and_places() {
+        infers(&["input x n 12 h w", "y = DepthToSpace(x) {blocksize=2}"], "f32 [n, 3, 2*h, 2*w]");
+        infers(
+            &["input x n 3 8 w", "y = SpaceToDepth(x) {blocksize=2}"],
+            "f32 [n, 12, 4, floor((w)/(2))]",
+        );
+    }
+
+    #[test]
+    fn a_grid_has_the_places_of_the_result() {
+        infers(&["input x n 3 5 5", "input g n 8 9 2", "y = GridSample(x, g)"], "f32 [n, 3, 8, 9]");
+        infers(
+            &["input t n 2 3", "weight s i64 4 = 2 3 5 6", "y = AffineGrid(t, s)"],
+            "f32 [2, 5, 6, 2]",
+        );
+    }
+
+    #[test]
+    fn blocks_are_whole() {
+        misfits(
+            &["input x 1 10 4 4", "y = DepthToSpace(x) {blocksize=2}"],
+            "10 is no multiple of 4",
+        );
+        misfits(
+            &["input x 1 8 4 4", "y = DepthToSpace(x)"],
+            "the block size is 0, wanted 1 or more",
+        );
+    }
+}

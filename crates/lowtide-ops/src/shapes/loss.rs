@@ -22,3 +22,24 @@ pub(crate) fn likelihood(call: &Call<'_>) -> Facts {
 pub(crate) fn cross_entropy(call: &Call<'_>) -> Facts {
     Ok(vec![loss(call), call.typed(0, call.input(0).dims.clone())])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn a_loss_is_one_number_unless_it_is_not_folded() {
+        infers(
+            &["input x n 5 d", "input t i64 n d", "y = NegativeLogLikelihoodLoss(x, t)"],
+            "f32 []",
+        );
+        infers(
+            &[
+                "input x n 5 d",
+                "input t i64 n d",
+                "y; l = SoftmaxCrossEntropyLoss(x, t) {reduction=none}",
+            ],
+            "f32 [n, d]; f32 [n, 5, d]",
+        );
+    }
+}

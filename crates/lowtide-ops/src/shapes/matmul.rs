@@ -140,3 +140,90 @@ pub(crate) fn det(call: &Call<'_>) -> Facts {
 pub(crate) fn qordered(call: &Call<'_>) -> Facts {
     of(call, (0, 2), call.dtype(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn stacks_of_matrices_are_broadcast() {
+        infers(&["input a n 1 4 5", "input b 7 5 6", "y = MatMul(a, b)"], "f32 [n, 7, 4, 6]");
+        infers(&["input a u8 4 5", "input b u8 5 6", "y = MatMulInteger(a, b)"], "i32 [4, 6]");
+    }
+
+    #[test]
+    fn a_vector_leaves_no_axis_behind() {
+        infers(&["input a 5", "input b 5 6", "y = MatMul(a, b)"], "f32 [6]");
+        infers(&["input a n 4 5", "input b 5", "y = MatMul(a, b)"], "f32 [n, 4]");
+        infers(&["input a 5", "input b 5", "y = MatMul(a, b)"], "f32 []");
+    }
+
+    #[test]
+    fn either_side_may_be_transposed() {
+        infers(
+            &["input a 5 m", "input b n 5", "y = Gemm(a, b) {transA=1, transB=1}"],
+            "f32 [m, n]",
+        );
+        infers(
+            &[
+                "input a 2 5 m",
+                "input b 2 n 5",
+                "y = com.microsoft.FusedMatMul(a, b) {transA=1, transB=1}",
+            ],
+            "f32 [2, m, n]",
+        );
+        infers(
+            &[
+                "input a m 2 5",
+                "input b 2 5 n",
+                "y = com.microsoft.FusedMatMul(a, b) {transBatchA=1}",
+            ],
+            "f32 [2, m, n]",
+        );
+    }
+
+    #[test]
+    fn early_products_of_matrices_flatten_what_they_get() {
+        infers(&["opset 6", "input a 2 3 4", "weight b 12 5", "y = Gemm(a, b)"], "f32 [2, 5]");
+    }
+
+    #[test]
+    fn quantised_products_have_the_type_of_the_zero_point() {
+        infers(
+            &[
+                "input a u8 2 4",
+                "weight s",
+                "weight z u8",
+                "weight b u8 4 3",
+                "weight o i8",
+                "y = QLinearMatMul(a, s, z, b, s, z, s, o)",
+            ],
+            "i8 [2, 3]",
+        );
+        infers(
+            &[
+                "input a 2 32",
+                "weight b u8 7 2 8",
+                "weight s 14",
+                "y = com.microsoft.MatMulNBits(a, b, s) {N=7, K=32, bits=4}",
+            ],
+            "f32 [2, 7]",
+        );
+    }
+
+    #[test]
+    fn inner_dimensions_are_equal() {
+        misfits(
+            &["input a 2 4", "input b 5 6", "y = MatMul(a, b)"],
+            "inner dimensions: 4 and 5 should be equal",
+        );
+        misfits(
+            &["input a 2 4", "input b 5 6", "y = Gemm(a, b)"],
+            "inner dimensions: 4 and 5 should be equal",
+        );
+        misfits(
+            &["input a 4 5", "y = Det(a)"],
+            "sides of a square matrix: 4 and 5 should be equal",
+        );
+    }
+}

@@ -68,3 +68,54 @@ pub(crate) fn along_axis(call: &Call<'_>) -> Facts {
     }
     like_first(call)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn statistics_have_a_place_for_each_group() {
+        infers(
+            &["input x n 197 768", "weight w 768", "y; m; d = LayerNormalization(x, w)"],
+            "f32 [n, 197, 768]; f32 [n, 197, 1]; f32 [n, 197, 1]",
+        );
+        infers(
+            &["input x f16 n 4 5", "weight w f16 4 5", "y; m = LayerNormalization(x, w) {axis=1}"],
+            "f16 [n, 4, 5]; f32 [n, 1, 1]",
+        );
+    }
+
+    #[test]
+    fn in_training_channels_have_statistics() {
+        infers(
+            &[
+                "input x n 3 4",
+                "weight s 3",
+                "y; m; v = BatchNormalization(x, s, s, s, s) {training_mode=1}",
+            ],
+            "f32 [n, 3, 4]; f32 [3]; f32 [3]",
+        );
+    }
+
+    #[test]
+    fn what_is_skipped_is_added_and_given_back() {
+        infers(
+            &[
+                "input x n 4 8",
+                "input k n 4 8",
+                "weight w 8",
+                "y; m; d; s = com.microsoft.SkipLayerNormalization(x, k, w)",
+            ],
+            "f32 [n, 4, 8]; f32 [n, 4, 1]; f32 [n, 4, 1]; f32 [n, 4, 8]",
+        );
+    }
+
+    #[test]
+    fn axes_exist() {
+        misfits(
+            &["input x n 3", "y = Softmax(x) {axis=2}"],
+            "axis 2 is outside of a tensor of rank 2",
+        );
+        infers(&["input x n 3", "y = Softmax(x)"], "f32 [n, 3]");
+    }
+}

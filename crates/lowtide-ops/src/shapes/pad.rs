@@ -59,3 +59,52 @@ pub(crate) fn center_crop_pad(call: &Call<'_>) -> Facts {
     axes.iter().zip(wanted).for_each(|(&at, len)| result[at] = len);
     Ok(vec![call.typed(0, Some(result))])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn pads_are_added_at_both_ends() {
+        infers(
+            &["input x h w", "weight p i64 4 = 1 0 2 -3", "y = Pad(x, p)"],
+            "f32 [h + 3, w - 3]",
+        );
+        infers(&["opset 2", "input x 3 4", "y = Pad(x) {pads=[1, 0, 2, 0]}"], "f32 [6, 4]");
+    }
+
+    #[test]
+    fn only_some_axes_may_have_pads() {
+        infers(
+            &[
+                "input x n 3 4",
+                "weight p i64 2 = 1 1",
+                "weight v",
+                "weight a i64 1 = -1",
+                "y = Pad(x, p, v, a)",
+            ],
+            "f32 [n, 3, 6]",
+        );
+        infers(
+            &["input x 9 8 7", "weight s i64 2 = 4 10", "y = CenterCropPad(x, s) {axes=[0, 2]}"],
+            "f32 [4, 8, 10]",
+        );
+    }
+
+    #[test]
+    fn pads_that_are_not_known_leave_the_rank() {
+        infers(&["input x 3 4", "input p i64 4", "y = Pad(x, p)"], "f32 [?, ?]");
+    }
+
+    #[test]
+    fn no_axis_is_shorter_than_nothing() {
+        misfits(
+            &["input x 3 4", "weight p i64 4 = -2 0 -2 0", "y = Pad(x, p)"],
+            "the pads make [-1, 4] of [3, 4]",
+        );
+        misfits(
+            &["input x 3 4", "weight p i64 2 = 0 0", "y = Pad(x, p)"],
+            "pads has 2 entries, wanted 4",
+        );
+    }
+}

@@ -111,3 +111,94 @@ pub(crate) fn roi(call: &Call<'_>) -> Facts {
     let dims = vec![call.dim(1, 0), call.dim(0, 1), whole(size[0]), whole(size[1])];
     Ok(vec![call.typed(0, Some(dims))])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn a_pool_keeps_batch_and_channels() {
+        infers(
+            &["input x n 3 32 32", "y; i = MaxPool(x) {kernel_shape=[2, 2], strides=[2, 2]}"],
+            "f32 [n, 3, 16, 16]; i64 [n, 3, 16, 16]",
+        );
+        infers(
+            &["input x 1 3 32 32", "y = AveragePool(x) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}"],
+            "f32 [1, 3, 32, 32]",
+        );
+    }
+
+    #[test]
+    fn the_last_window_may_hang_over_the_end_but_not_begin_behind_it() {
+        infers(
+            &[
+                "input x 1 1 4 4",
+                "y = MaxPool(x) {kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1}",
+            ],
+            "f32 [1, 1, 2, 2]",
+        );
+        infers(
+            &[
+                "input x 1 1 2 2",
+                "y = MaxPool(x) {kernel_shape=[1, 1], strides=[2, 2], ceil_mode=1}",
+            ],
+            "f32 [1, 1, 1, 1]",
+        );
+        infers(
+            &["input x 1 1 h", "y = MaxPool(x) {kernel_shape=[3], strides=[2], ceil_mode=1}"],
+            "f32 [1, 1, floor((h)/(2))]",
+        );
+    }
+
+    #[test]
+    fn dilated_windows_reach_further() {
+        infers(
+            &["input x 1 1 4 4", "y = MaxPool(x) {kernel_shape=[2, 2], dilations=[2, 2]}"],
+            "f32 [1, 1, 2, 2]",
+        );
+    }
+
+    #[test]
+    fn a_global_pool_leaves_one_place() {
+        infers(&["input x n 3 h w", "y = GlobalAveragePool(x)"], "f32 [n, 3, 1, 1]");
+        infers(
+            &[
+                "input x u8 1 5 5 8",
+                "weight s",
+                "weight z u8",
+                "y = com.microsoft.QLinearGlobalAveragePool(x, s, z, s, z) {channels_last=1}",
+            ],
+            "u8 [1, 1, 1, 8]",
+        );
+    }
+
+    #[test]
+    fn maxima_go_back_to_where_they_were() {
+        infers(
+            &[
+                "input x 1 1 2 2",
+                "input i i64 1 1 2 2",
+                "y = MaxUnpool(x, i) {kernel_shape=[2, 2], strides=[2, 2]}",
+            ],
+            "f32 [1, 1, 4, 4]",
+        );
+        infers(
+            &[
+                "input x 1 1 2 2",
+                "input i i64 1 1 2 2",
+                "weight s i64 4 = 1 1 5 5",
+                "y = MaxUnpool(x, i, s) {kernel_shape=[2, 2], strides=[2, 2]}",
+            ],
+            "f32 [1, 1, 5, 5]",
+        );
+    }
+
+    #[test]
+    fn a_pool_without_a_kernel_is_none() {
+        misfits(&["input x 1 1 4", "y = MaxPool(x)"], "it has no kernel_shape");
+        misfits(
+            &["input x 1 1 4", "y = MaxPool(x) {kernel_shape=[2, 2]}"],
+            "input 0 has rank 3, wanted 4",
+        );
+    }
+}

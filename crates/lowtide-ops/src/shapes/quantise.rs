@@ -38,3 +38,27 @@ pub(crate) fn to_int8(call: &Call<'_>) -> Facts {
 pub(crate) fn to_named(call: &Call<'_>) -> Facts {
     Ok(vec![Fact::new(named(call, "to"), call.input(0).dims.clone())])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn the_type_follows_zero_point_and_attribute() {
+        infers(&["input x n 4", "weight s", "y = QuantizeLinear(x, s)"], "u8 [n, 4]");
+        infers(
+            &["input x n 4", "weight s", "weight z i8", "y = QuantizeLinear(x, s, z)"],
+            "i8 [n, 4]",
+        );
+        infers(
+            &["input x n 4", "weight s", "y = QuantizeLinear(x, s) {output_dtype=22}"],
+            "i4 [n, 4]",
+        );
+        infers(&["input x u8 n 4", "weight s f16", "y = DequantizeLinear(x, s)"], "f16 [n, 4]");
+    }
+
+    #[test]
+    fn scale_and_zero_point_may_be_calculated() {
+        infers(&["input x n 4", "y; s; z = DynamicQuantizeLinear(x)"], "u8 [n, 4]; f32 []; u8 []");
+    }
+}

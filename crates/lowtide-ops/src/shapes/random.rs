@@ -29,3 +29,20 @@ pub(crate) fn multinomial(call: &Call<'_>) -> Facts {
     let dims = vec![call.dim(0, 0), whole(call.int_or("sample_size", 1))];
     Ok(vec![Fact::new(dtype, Some(dims))])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn a_shape_is_given_or_that_of_another_tensor() {
+        infers(&["y = RandomNormal() {shape=[2, 3], dtype=10}"], "f16 [2, 3]");
+        infers(&["input x i32 n 4", "y = RandomUniformLike(x)"], "i32 [n, 4]");
+        infers(&["input x n 4", "y = Bernoulli(x) {dtype=9}"], "bool [n, 4]");
+    }
+
+    #[test]
+    fn each_row_has_samples() {
+        infers(&["input x n 4", "y = Multinomial(x) {sample_size=9}"], "i32 [n, 9]");
+    }
+}

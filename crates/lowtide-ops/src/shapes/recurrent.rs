@@ -47,3 +47,59 @@ fn outputs(call: &Call<'_>, hidden: Extent) -> Facts {
     let facts = [Some(all), Some(last.clone()), Some(last)].map(|dims| call.typed(0, dims));
     Ok(facts.into_iter().take(call.output_count()).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn directions_are_an_axis() {
+        infers(
+            &[
+                "input x s n 8",
+                "weight w 2 64 8",
+                "weight r 2 64 16",
+                "y; h; c = LSTM(x, w, r) {hidden_size=16, direction=bidirectional}",
+            ],
+            "f32 [s, 2, n, 16]; f32 [2, n, 16]; f32 [2, n, 16]",
+        );
+        infers(
+            &["input x s n 8", "weight w 1 48 8", "weight r 1 48 16", "y; h = GRU(x, w, r)"],
+            "f32 [s, 1, n, 16]; f32 [1, n, 16]",
+        );
+    }
+
+    #[test]
+    fn the_batch_may_come_first() {
+        infers(
+            &[
+                "input x n s 8",
+                "weight w 1 16 8",
+                "weight r 1 16 16",
+                "y; h = RNN(x, w, r) {layout=1}",
+            ],
+            "f32 [n, s, 1, 16]; f32 [n, 1, 16]",
+        );
+    }
+
+    #[test]
+    fn quantised_weights_are_transposed() {
+        infers(
+            &[
+                "input x s n 8",
+                "weight w u8 1 8 64",
+                "weight r u8 1 16 64",
+                "y = com.microsoft.DynamicQuantizeLSTM(x, w, r)",
+            ],
+            "f32 [s, 1, n, 16]",
+        );
+    }
+
+    #[test]
+    fn a_sequence_has_three_axes() {
+        misfits(
+            &["input x 5 8", "weight w 1 16 8", "weight r 1 16 16", "y = RNN(x, w, r)"],
+            "input 0 has rank 2, wanted 3",
+        );
+    }
+}

@@ -123,3 +123,62 @@ pub(crate) fn top_k(call: &Call<'_>) -> Facts {
     };
     Ok(vec![call.typed(0, dims.clone()), Fact::new(Some(DType::I64), dims)])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn reduced_axes_are_1_or_gone() {
+        infers(&["input x n 3 h w", "y = ReduceMean(x) {axes=[2, 3]}"], "f32 [n, 3, 1, 1]");
+        infers(
+            &["input x n 3 h w", "weight a i64 1 = -1", "y = ReduceSum(x, a) {keepdims=0}"],
+            "f32 [n, 3, h]",
+        );
+    }
+
+    #[test]
+    fn without_axes_all_are_reduced_or_none() {
+        infers(&["input x n 3", "y = ReduceMax(x) {keepdims=0}"], "f32 []");
+        infers(&["input x n 3", "y = ReduceSum(x) {noop_with_empty_axes=1}"], "f32 [n, 3]");
+    }
+
+    #[test]
+    fn axes_that_are_not_known_leave_the_rank() {
+        infers(&["input x n 3", "input a i64 1", "y = ReduceSum(x, a)"], "f32 [?, ?]");
+        infers(&["input x n 3", "input a i64 1", "y = ReduceSum(x, a) {keepdims=0}"], "f32 [?]");
+    }
+
+    #[test]
+    fn sizes_are_calculated_with_products() {
+        infers(
+            &["input x n 3 4", "s = Shape(x)", "p = ReduceProd(s)", "y = Reshape(x, p)"],
+            "f32 [12*n]",
+        );
+    }
+
+    #[test]
+    fn positions_are_integers() {
+        infers(&["input x n 3", "y = ArgMax(x) {axis=1, keepdims=0}"], "i64 [n]");
+        infers(
+            &["input x n 30", "weight k i64 1 = 5", "y; i = TopK(x, k)"],
+            "f32 [n, 5]; i64 [n, 5]",
+        );
+        infers(
+            &["opset 9", "input x n 30", "y; i = TopK(x) {k=5, axis=0}"],
+            "f32 [5, 30]; i64 [5, 30]",
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        misfits(
+            &["input x n 3", "y = ReduceSum(x) {axes=[2]}"],
+            "axis 2 is outside of a tensor of rank 2",
+        );
+        misfits(
+            &["input x n 3", "weight k i64 1 = 5", "y; i = TopK(x, k)"],
+            "the first 5 of 3 elements",
+        );
+    }
+}

@@ -55,7 +55,9 @@ pub(crate) fn resize(call: &Call<'_>) -> Facts {
         None => (0..dims.len()).collect(),
     };
     let mut result = dims.to_vec();
-    axes.iter().for_each(|&at| result[at] = None);
+    for &at in &axes {
+        result[at] = None;
+    }
     if let Some(wanted) = call.exprs(sizes).filter(|wanted| !wanted.is_empty()) {
         check_len("sizes", wanted.len(), axes.len())?;
         for (&at, len) in axes.iter().zip(fitted(call, dims, &axes, wanted)) {
@@ -127,4 +129,86 @@ pub(crate) fn roi_align(call: &Call<'_>) -> Facts {
     };
     let dims = vec![call.dim(1, 0), call.dim(0, 1), size("output_height")?, size("output_width")?];
     Ok(vec![call.typed(0, Some(dims))])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn scales_are_multiplied_and_rounded_down() {
+        infers(
+            &["input x 1 3 5 w", "weight s 4 = 1 1 0.5 2", "y = Resize(x, _, s)"],
+            "f32 [1, 3, 2, 2*w]",
+        );
+        infers(
+            &["input x n 3 h w", "weight s 4 = 1 1 0.5 0.3", "y = Resize(x, _, s)"],
+            "f32 [n, 3, floor((h)/(2)), ?]",
+        );
+    }
+
+    #[test]
+    fn sizes_are_taken_as_they_are() {
+        infers(
+            &["input x n 3 5 5", "weight s i64 4 = 1 3 7 8", "y = Resize(x, _, _, s)"],
+            "f32 [1, 3, 7, 8]",
+        );
+        infers(
+            &["input x n 3 5 5", "weight s i64 2 = 7 8", "y = Resize(x, _, _, s) {axes=[2, 3]}"],
+            "f32 [n, 3, 7, 8]",
+        );
+    }
+
+    #[test]
+    fn one_scale_may_be_chosen_for_all_axes() {
+        infers(
+            &[
+                "input x 1 1 2 4",
+                "weight s i64 2 = 7 8",
+                "y = Resize(x, _, _, s) {axes=[2, 3], keep_aspect_ratio_policy=not_larger}",
+            ],
+            "f32 [1, 1, 4, 8]",
+        );
+        infers(
+            &[
+                "input x 1 1 2 4",
+                "weight s i64 2 = 7 8",
+                "y = Resize(x, _, _, s) {axes=[2, 3], keep_aspect_ratio_policy=not_smaller}",
+            ],
+            "f32 [1, 1, 7, 14]",
+        );
+    }
+
+    #[test]
+    fn early_versions_have_other_inputs() {
+        infers(
+            &["opset 10", "input x 1 1 2 4", "weight s 4 = 1 1 2 2", "y = Resize(x, s)"],
+            "f32 [1, 1, 4, 8]",
+        );
+        infers(
+            &["opset 7", "input x 1 1 2 4", "y = Upsample(x) {scales=[1.0, 1.0, 2.0, 3.5]}"],
+            "f32 [1, 1, 4, 14]",
+        );
+    }
+
+    #[test]
+    fn regions_are_images() {
+        infers(
+            &[
+                "input x 1 8 9 9",
+                "input r k 4",
+                "input b i64 k",
+                "y = RoiAlign(x, r, b) {output_height=5, output_width=6}",
+            ],
+            "f32 [k, 8, 5, 6]",
+        );
+    }
+
+    #[test]
+    fn each_axis_has_a_scale() {
+        misfits(
+            &["input x 1 1 2 4", "weight s 2 = 1 1", "y = Resize(x, _, s)"],
+            "scales has 2 entries, wanted 4",
+        );
+    }
 }

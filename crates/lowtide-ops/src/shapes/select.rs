@@ -118,3 +118,60 @@ pub(crate) fn embedding(call: &Call<'_>) -> Facts {
     let dims = call.dims(1).map(|indices| [indices, &[call.dim(0, 1)]].concat());
     Ok(vec![call.typed(0, dims)])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn rows_of_indices_name_leading_axes() {
+        infers(&["input x 4 5 6", "input i i64 n 2", "y = GatherND(x, i)"], "f32 [n, 6]");
+        infers(
+            &["input x b 5 6", "input i i64 b 7 1", "y = GatherND(x, i) {batch_dims=1}"],
+            "f32 [b, 7, 6]",
+        );
+        infers(&["input x 4 5", "input i i64 2 n", "y = GatherElements(x, i)"], "f32 [2, n]");
+    }
+
+    #[test]
+    fn how_many_there_are_depends_on_the_data() {
+        infers(&["input x n 5", "y = NonZero(x)"], "i64 [2, ?]");
+        infers(&["input b 1 9 4", "input s 1 2 9", "y = NonMaxSuppression(b, s)"], "i64 [?, 3]");
+        infers(
+            &["input x n 5", "y; i; v; c = Unique(x) {axis=1}"],
+            "f32 [n, ?]; i64 [?]; i64 [5]; i64 [?]",
+        );
+        infers(&["input x n 5", "y; i; v; c = Unique(x)"], "f32 [?]; i64 [?]; i64 [5*n]; i64 [?]");
+        infers(&["input x n 5", "input c bool 5", "y = Compress(x, c) {axis=1}"], "f32 [n, ?]");
+    }
+
+    #[test]
+    fn of_known_data_the_places_are_known() {
+        infers(&["weight x i64 4 = 0 3 0 1", "y = NonZero(x)"], "i64 [1, 2]");
+    }
+
+    #[test]
+    fn a_hot_axis_is_as_long_as_it_is_deep() {
+        infers(
+            &["input i i64 n 3", "weight d i64 1 = 10", "weight v f16 2", "y = OneHot(i, d, v)"],
+            "f16 [n, 3, 10]",
+        );
+        infers(
+            &[
+                "input i i64 n 3",
+                "weight d i64 1 = 10",
+                "weight v 2",
+                "y = OneHot(i, d, v) {axis=0}",
+            ],
+            "f32 [10, n, 3]",
+        );
+    }
+
+    #[test]
+    fn indices_have_no_more_axes_than_the_data() {
+        misfits(
+            &["input x 4 5", "input i i64 n 3", "y = GatherND(x, i)"],
+            "indices of 3 axes into data of rank 2",
+        );
+    }
+}

@@ -91,3 +91,27 @@ pub(crate) fn irfft(call: &Call<'_>) -> Facts {
     }
     Ok(vec![call.typed(0, Some(result))])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn windows_are_as_long_as_asked_for() {
+        infers(&["weight n i64 = 8", "y = HannWindow(n) {output_datatype=11}"], "f64 [8]");
+    }
+
+    #[test]
+    fn one_side_is_a_half_and_one() {
+        infers(&["input x n 9 1", "y = DFT(x) {onesided=1}"], "f32 [n, 5, 2]");
+        infers(
+            &["opset 17", "input x n 9 1", "weight l i64 = 16", "y = DFT(x, l)"],
+            "f32 [n, 16, 2]",
+        );
+        infers(
+            &["input x n 128 1", "weight s i64 = 8", "weight l i64 = 16", "y = STFT(x, s, _, l)"],
+            "f32 [n, 15, 9, 2]",
+        );
+        infers(&["input x n 9", "y = com.microsoft.Rfft(x)"], "f32 [n, 5, 2]");
+    }
+}

@@ -60,3 +60,22 @@ pub(crate) fn hash(call: &Call<'_>) -> Facts {
     let dtype = if call.int_or("positive", 1) == 0 { DType::I32 } else { DType::U32 };
     Ok(vec![Fact::new(Some(dtype), call.input(0).dims.clone())])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::infers;
+
+    #[test]
+    fn text_stays_text() {
+        infers(
+            &["input a string n 1", "input b string 3", "y = StringConcat(a, b)"],
+            "string [n, 3]",
+        );
+        infers(&["input a string n", "p; c = StringSplit(a)"], "string [n, ?]; i64 [n]");
+        infers(&["input a string n", "y = RegexFullMatch(a)"], "bool [n]");
+        infers(
+            &["input a i32 n 9", "y = TfIdfVectorizer(a) {ngram_indexes=[0, 4, 2]}"],
+            "f32 [n, 5]",
+        );
+    }
+}

@@ -24,6 +24,8 @@ pub(super) enum Command {
     Plan(PlanArgs),
     /// Judge a plan: replay it against its model. Exit code 1 if it has a fault.
     Check(CheckArgs),
+    /// Show what a model consists of: operators with shapes, bytes, costs and lifetimes, and the totals.
+    Inspect(InspectArgs),
     /// Solve a bare placement problem, or judge offsets made by others.
     Pack(PackArgs),
 }
@@ -293,6 +295,38 @@ pub(super) struct CheckArgs {
     /// Print the verdict as JSON (docs/json.md).
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InspectArgs {
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+    /// By what the operators are sorted, the largest first.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) sort: SortArg,
+    /// Show only so many operators.
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+    /// Print everything as JSON (docs/json.md).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum SortArg {
+    /// By their place in the file.
+    #[default]
+    Id,
+    /// By their type.
+    Type,
+    /// By the bytes of their results.
+    Bytes,
+    /// By their multiplications.
+    Macs,
+    /// By all their calculations.
+    Flops,
+    /// By how long their results are needed.
+    Life,
 }
 
 #[derive(Debug, clap::Args)]

@@ -8,6 +8,7 @@
 
 mod args;
 mod check;
+mod inspect;
 mod out;
 mod pack;
 mod plan;
@@ -39,6 +40,7 @@ pub(crate) fn main() -> ExitCode {
     let result = match &args.command {
         Command::Plan(args) => plan::run(args),
         Command::Check(args) => check::run(args),
+        Command::Inspect(args) => inspect::run(args),
         Command::Pack(args) => pack::run(args),
     };
     match result {

@@ -1,0 +1,92 @@
+//! [`Cost`]: what an operator calculates and moves, where its shapes are known.
+//!
+//! ~~~text
+//! MatMul  a [128, 768]  b [768, 64]   macs 128 * 64 * 768, flops twice that
+//!                                     reads a and b, writes [128, 64]
+//! ~~~
+//! A view calculates and moves nothing, and neither does arithmetic on shapes, which is done before the run.
+
+use crate::call::Call;
+use crate::fact::Fact;
+use crate::infer::Facts;
+use crate::{declaration, infer};
+use lowtide_core::{
+    Bytes, IndexVec, Model, ModelGraph, ModelOp, OpId, Sharing, Size, Tensor, TensorId,
+};
+use std::collections::BTreeSet;
+
+/// What an operator calculates and moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Multiplications whose products are added up.
+    pub macs: u64,
+    /// All calculations; a multiplication with an addition counts as two.
+    pub flops: u64,
+    /// Bytes of its inputs, each once.
+    pub read_bytes: u64,
+    /// Bytes of its outputs.
+    pub written_bytes: u64,
+}
+
+/// How much an operator calculates; the part of [`Cost`] that depends on its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub(crate) macs: u64,
+    pub(crate) flops: u64,
+}
+
+/// From a call and its outputs to how much is calculated.
+pub(crate) type CostRule = fn(&Call<'_>, &[&Fact]) -> Option<Work>;
+
+/// The costs of all operators of a graph.
+pub(crate) fn costs(
+    model: &Model,
+    graph: &ModelGraph,
+    facts: &Facts,
+    tensors: &IndexVec<TensorId, Tensor>,
+    shares: &IndexVec<OpId, Vec<Sharing>>,
+) -> IndexVec<OpId, Option<Cost>> {
+    let one = |(op, shares): (&ModelOp, &Vec<Sharing>)| {
+        if shares.iter().any(|sharing| matches!(sharing, Sharing::View { .. })) {
+            return Some(Cost::default());
+        }
+        if is_done_before(op, facts) {
+            return Some(Cost::default());
+        }
+        let work = work(model, op, facts)?;
+        let read: BTreeSet<TensorId> =
+            op.inputs.iter().flatten().chain(&op.captured).copied().collect();
+        let written: BTreeSet<TensorId> = op.outputs.iter().flatten().copied().collect();
+        Some(Cost {
+            macs: work.macs,
+            flops: work.flops,
+            read_bytes: bytes(tensors, &read)?,
+            written_bytes: bytes(tensors, &written)?,
+        })
+    };
+    let costs: Vec<Option<Cost>> = graph.ops.iter().zip(shares).map(one).collect();
+    IndexVec::from(costs)
+}
+
+/// Whether all that an operator gives is known before the run, as expressions at least.
+fn is_done_before(op: &ModelOp, facts: &Facts) -> bool {
+    let mut outputs = op.outputs.iter().flatten().peekable();
+    outputs.peek().is_some() && outputs.all(|&id| facts[id].elements.is_some())
+}
+
+fn work(model: &Model, op: &ModelOp, facts: &Facts) -> Option<Work> {
+    let rule = declaration::cost_rule(&op.domain, &op.kind)?;
+    let inputs: Vec<Option<&Fact>> =
+        op.inputs.iter().map(|input| input.map(|id| &facts[id])).collect();
+    let outputs: Vec<&Fact> = op.outputs.iter().flatten().map(|&id| &facts[id]).collect();
+    let opset = infer::opset(model, &op.domain);
+    rule(&Call { op, opset, inputs: &inputs }, &outputs)
+}
+
+/// The sum of sizes that are all known.
+fn bytes(tensors: &IndexVec<TensorId, Tensor>, ids: &BTreeSet<TensorId>) -> Option<u64> {
+    ids.iter().try_fold(0_u64, |total, &id| match tensors[id].size {
+        Size::Fixed(Bytes(bytes)) => total.checked_add(bytes),
+        _ => None,
+    })
+}
