@@ -86,6 +86,40 @@ impl DType {
         Self::ALL.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
+    /// The type with this number in ONNX files and attributes, counted from 1.
+    pub fn from_onnx(number: i64) -> Option<Self> {
+        const TYPES: [DType; 26] = [
+            DType::F32,
+            DType::U8,
+            DType::I8,
+            DType::U16,
+            DType::I16,
+            DType::I32,
+            DType::I64,
+            DType::String,
+            DType::Bool,
+            DType::F16,
+            DType::F64,
+            DType::U32,
+            DType::U64,
+            DType::C64,
+            DType::C128,
+            DType::BF16,
+            DType::F8E4M3,
+            DType::F8E4M3Fnuz,
+            DType::F8E5M2,
+            DType::F8E5M2Fnuz,
+            DType::U4,
+            DType::I4,
+            DType::F4E2M1,
+            DType::F8E8M0,
+            DType::U2,
+            DType::I2,
+        ];
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        TYPES.get(index).copied()
+    }
+
     /// Bits of one element; `None` for strings.
     pub fn bits(self) -> Option<u32> {
         self.row().2

@@ -203,34 +203,5 @@ pub(crate) fn equal(a: &Extent, b: &Extent, what: &str) -> Result<Extent, Misfit
 
 /// The element type with this number in ONNX.
 pub(crate) fn dtype_of_number(number: i64) -> Option<DType> {
-    const TYPES: [DType; 26] = [
-        DType::F32,
-        DType::U8,
-        DType::I8,
-        DType::U16,
-        DType::I16,
-        DType::I32,
-        DType::I64,
-        DType::String,
-        DType::Bool,
-        DType::F16,
-        DType::F64,
-        DType::U32,
-        DType::U64,
-        DType::C64,
-        DType::C128,
-        DType::BF16,
-        DType::F8E4M3,
-        DType::F8E4M3Fnuz,
-        DType::F8E5M2,
-        DType::F8E5M2Fnuz,
-        DType::U4,
-        DType::I4,
-        DType::F4E2M1,
-        DType::F8E8M0,
-        DType::U2,
-        DType::I2,
-    ];
-    let index = usize::try_from(number).ok()?.checked_sub(1)?;
-    TYPES.get(index).copied()
+    DType::from_onnx(number)
 }

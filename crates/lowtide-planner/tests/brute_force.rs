@@ -3,7 +3,7 @@
 
 use arbitrary::Unstructured;
 use lowtide_core::check::check_placement;
-use lowtide_core::testing::{Limits, describe, graph, random_bytes};
+use lowtide_core::testing::{Limits, describe, graph, permutations, random_bytes};
 use lowtide_core::{
     Align, Bytes, Graph, Id, IndexVec, Interval, Item, OpId, Order, Placement, Problem, Rect, Step,
     TensorId,
@@ -168,18 +168,8 @@ fn colouring_by_start_uses_the_fewest_colours_and_by_end_is_right() {
 
 /// The least peak over all orders, each with the planner's sharing.
 fn least_peak(graph: &Graph, config: &PlanConfig) -> Bytes {
-    fn extend(left: &mut Vec<OpId>, taken: &mut Vec<OpId>, visit: &mut dyn FnMut(&[OpId])) {
-        if left.is_empty() {
-            visit(taken);
-        }
-        for at in 0..left.len() {
-            taken.push(left.remove(at));
-            extend(left, taken, visit);
-            left.insert(at, taken.pop().unwrap());
-        }
-    }
     let mut best = Bytes(u64::MAX);
-    extend(&mut graph.ops().ids().collect(), &mut Vec::new(), &mut |ops| {
+    permutations(&graph.ops().ids().collect::<Vec<_>>(), &mut |ops| {
         if let Ok(order) = Order::new(graph, ops.to_vec()) {
             best = best.min(plan_in_order(graph, order, config).stats.peak_live_bytes);
         }

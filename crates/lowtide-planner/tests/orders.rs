@@ -1,7 +1,7 @@
 //! Which orders are allowed? Byte by byte, against every permutation of tiny graphs.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use lowtide_core::testing::{Limits, describe, graph};
+use lowtide_core::testing::{Limits, describe, graph, permutations};
 use lowtide_core::{Graph, Id, OpId, Order, Sharing, TensorId, TensorKind};
 
 /// Runs `ops` on memory in which every storage has bytes of its own and every byte remembers who wrote it:
@@ -71,20 +71,6 @@ impl<'g> Memory<'g> {
         let place = self.places[tensor.index()];
         place.is_some_and(|place| self.range(place).iter().all(|&found| found == Some(wanted)))
     }
-}
-
-fn permutations(items: &[OpId], visit: &mut dyn FnMut(&[OpId])) {
-    fn extend(left: &mut Vec<OpId>, taken: &mut Vec<OpId>, visit: &mut dyn FnMut(&[OpId])) {
-        if left.is_empty() {
-            visit(taken);
-        }
-        for at in 0..left.len() {
-            taken.push(left.remove(at));
-            extend(left, taken, visit);
-            left.insert(at, taken.pop().unwrap());
-        }
-    }
-    extend(&mut items.to_vec(), &mut Vec::new(), visit);
 }
 
 #[test]

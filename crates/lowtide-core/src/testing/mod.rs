@@ -118,6 +118,21 @@ pub fn reordered(graph: &Graph, order: &[OpId]) -> (Graph, IndexVec<OpId, OpId>)
     (builder.finish().expect("an order of the graph is a graph"), ids)
 }
 
+/// Calls `visit` with every order of `ops`, topological or not.
+pub fn permutations(ops: &[OpId], visit: &mut dyn FnMut(&[OpId])) {
+    fn extend(left: &mut Vec<OpId>, taken: &mut Vec<OpId>, visit: &mut dyn FnMut(&[OpId])) {
+        if left.is_empty() {
+            visit(taken);
+        }
+        for at in 0..left.len() {
+            taken.push(left.remove(at));
+            extend(left, taken, visit);
+            left.insert(at, taken.pop().expect("pushed above"));
+        }
+    }
+    extend(&mut ops.to_vec(), &mut Vec::new(), visit);
+}
+
 /// A tensor that operators may still read.
 #[derive(Clone, Copy)]
 struct Value {
