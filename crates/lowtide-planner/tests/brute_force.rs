@@ -5,7 +5,7 @@ use arbitrary::Unstructured;
 use lowtide_core::check::check_placement;
 use lowtide_core::testing::{Limits, describe, graph, permutations, random_bytes};
 use lowtide_core::{
-    Align, Bytes, Graph, Id, IndexVec, Interval, Item, OpId, Order, Placement, Problem, Rect, Step,
+    Align, Bytes, Graph, Id, IndexVec, Interval, Item, Order, Placement, Problem, Rect, Step,
     TensorId,
 };
 use lowtide_planner::{

@@ -267,6 +267,45 @@ fn the_planned_graph_is_written_with_its_names() {
 }
 
 #[test]
+fn a_model_is_inspected_with_the_totals_that_people_compare() {
+    let json =
+        run(0, &["inspect", &model("resnet50.onnx"), "--json", "--sort", "macs", "--top", "3"]);
+    // 25.5 million parameters and 4.1 billion multiplications, as is said everywhere of this network.
+    assert_eq!(number(&json, "parameters"), 25_530_472);
+    assert_eq!(number(&json, "macs"), 4_089_184_256);
+    assert_eq!(json.matches("\"written_bytes\"").count(), 3);
+    let text = run(0, &["inspect", &model("mlp_mnist.onnx")]);
+    assert!(text.contains("Gemm") && text.contains("[32, 512]") && text.contains("view"), "{text}");
+    let tiny = testdata("graphs/tiny.json").display().to_string();
+    assert!(run(0, &["inspect", &tiny]).contains("operators of unknown cost are left out"));
+}
+
+#[test]
+fn whole_shapes_of_inputs_bind_their_dimensions() {
+    let dynamic = model("mobilenet_v2_dynamic.onnx");
+    let bound = run(0, &["plan", &dynamic, "--json", "--shape", "x=1,3,224,224"]);
+    let fixed = run(0, &["plan", &model("mobilenet_v2.onnx"), "--json"]);
+    assert!(bound.contains("\"complete\": true"), "{bound}");
+    assert_eq!(number(&bound, "arena_bytes"), number(&fixed, "arena_bytes"));
+    assert!(refused(&["plan", &dynamic, "--shape", "y=1"]).contains("`y`"));
+    refused(&["plan", &dynamic, "--shape", "x=1,3"]);
+    refused(&["plan", &dynamic, "--shape", "x=1,3,a,b"]);
+}
+
+#[test]
+fn a_model_is_written_in_the_planned_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("other.onnx").display().to_string();
+    let swiftnet = model("swiftnet_like.onnx");
+    let planned = run(0, &["plan", &swiftnet, "--json", "--onnx", &path]);
+    let again = run(0, &["plan", &path, "--json", "--order", "file"]);
+    assert_eq!(number(&planned, "peak_live_bytes"), number(&again, "peak_live_bytes"));
+    assert_eq!(fs::metadata(&swiftnet).unwrap().len(), fs::metadata(&path).unwrap().len());
+    let tiny = testdata("graphs/tiny.json").display().to_string();
+    assert!(refused(&["plan", &tiny, "--onnx", &path]).contains("graph file"));
+}
+
+#[test]
 fn flags_that_mean_nothing_are_named() {
     let args = [
         "plan",
