@@ -32,11 +32,18 @@ impl fmt::Display for Atom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
-            Self::Quotient(a, b) => write!(f, "floor(({a})/({b}))"),
+            Self::Quotient(a, b) => write!(f, "floor({}/{})", part(a), part(b)),
             Self::Remainder(a, b) => write!(f, "mod({a}, {b})"),
             Self::Max(a, b) => write!(f, "max({a}, {b})"),
             Self::Min(a, b) => write!(f, "min({a}, {b})"),
             Self::Broadcast(a, b) => write!(f, "broadcast({a}, {b})"),
         }
     }
+}
+
+/// An operand of a quotient: in parentheses unless it is one word.
+fn part(expr: &Expr) -> String {
+    let text = expr.to_string();
+    let is_word = text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if is_word { text } else { format!("({text})") }
 }
