@@ -106,7 +106,7 @@ pub fn unused_dims<'c>(model: &Model, config: &'c ResolveConfig) -> Vec<&'c str>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{bounds, dims, model};
+    use crate::testing::{bounds, dims, model, resolve_with};
 
     #[test]
     fn a_dimension_is_bound_once() {
@@ -121,5 +121,61 @@ mod tests {
         assert_eq!(dim_names(&model), ["batch", "width", "alpha"]);
         assert_eq!(unused_dims(&model, &dims("bacth", 2)), ["bacth"]);
         assert!(unused_dims(&model, &bounds("width", 2)).is_empty());
+    }
+
+    fn shapes(rows: &[(&str, &[u64])]) -> ResolveConfig {
+        let shapes = rows.iter().map(|(name, dims)| ((*name).to_owned(), dims.to_vec())).collect();
+        ResolveConfig { shapes, ..ResolveConfig::default() }
+    }
+
+    /// The shape of the last tensor.
+    fn last(lines: &[&str], config: &ResolveConfig) -> String {
+        let resolved = resolve_with(lines, "", config).unwrap();
+        let last = resolved.graph.tensors().iter().next_back().unwrap();
+        sizes::shape_text(last.shape.as_deref().unwrap())
+    }
+
+    #[track_caller]
+    fn fails(lines: &[&str], config: &ResolveConfig, message: &str) {
+        assert_eq!(resolve_with(lines, "", config).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn the_shape_of_an_input_binds_its_names_everywhere() {
+        let lines = ["input x batch 3 h w", "input z batch h", "y = Relu(z)"];
+        assert_eq!(last(&lines, &shapes(&[("x", &[1, 3, 224, 200])])), "[1, 224]");
+        assert_eq!(last(&["input x 1 3", "y = Relu(x)"], &shapes(&[("x", &[8, 3])])), "[8, 3]");
+    }
+
+    #[test]
+    fn names_that_are_expressions_are_bound_by_their_parts() {
+        let lines = ["input x past", "input m past+1 2*batch", "input b batch", "y = Relu(m)"];
+        assert_eq!(last(&lines, &dims("past", 7)), "[8, 2*batch]");
+        assert_eq!(last(&lines, &dims("past+1", 7)), "[7, 2*batch]");
+        assert_eq!(last(&["input m 2*batch", "y = Relu(m)"], &dims("batch", 3)), "[6]");
+        assert!(unused_dims(&model(&["input m 2*batch"], ""), &dims("batch", 3)).is_empty());
+    }
+
+    #[test]
+    fn a_shape_fits_what_it_is_for() {
+        let lines = ["input x n 3", "input z n", "y = Relu(z)"];
+        let message = "a shape is given for `y`, wanted one of the inputs: `x`, `z`";
+        fails(&lines, &shapes(&[("y", &[1])]), message);
+        let message = "shape [1] is given for input `x`, which is declared [n, 3]";
+        fails(&lines, &shapes(&[("x", &[1])]), message);
+    }
+
+    #[test]
+    fn names_are_bound_to_one_value() {
+        let lines = ["input x n 3", "input z n", "y = Relu(z)"];
+        let message = "the shape of input `z` binds dimension `n` to 5, wanted 4";
+        fails(&lines, &shapes(&[("x", &[4, 3]), ("z", &[5])]), message);
+        let both = ResolveConfig { dims: dims("n", 4).dims, ..shapes(&[("z", &[5])]) };
+        fails(&lines, &both, message);
+        let bounded = ResolveConfig { max_dims: bounds("n", 4).max_dims, ..shapes(&[("z", &[5])]) };
+        let message = "the shape of input `z` binds dimension `n` to 5, wanted at most 4";
+        fails(&lines, &bounded, message);
+        let below = ResolveConfig { max_dims: bounds("n", 9).max_dims, ..shapes(&[("z", &[5])]) };
+        assert_eq!(last(&lines, &below), "[5]");
     }
 }

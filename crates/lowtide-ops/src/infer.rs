@@ -287,3 +287,23 @@ enum Visit {
     Open,
     Done,
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    #[test]
+    fn an_operator_is_wrong_once() {
+        let declared =
+            ["input x 2 4", "weight s i64 2 = 1 3", "a 2 2; b 2 2 = Split(x, s) {axis=1}"];
+        misfits(
+            &declared,
+            "`a` has shape [2, 1], declared [2, 2]; `b` has shape [2, 3], declared [2, 2]",
+        );
+    }
+
+    #[test]
+    fn the_file_completes_what_rules_leave_open() {
+        infers(&["input x n", "y i64 1 7 = NonZero(x)"], "i64 [1, 7]");
+    }
+}

@@ -4,8 +4,9 @@
 //! Model: x [batch, 64] ─ Relu ─ y      ──resolve──>   x 2 KiB ─ Relu ─ y 2 KiB, y may lie on x
 //!                                      batch = 8
 //! ~~~
-//! Each operator type has one row in one of the tables by family. A type without a row is planned too: it
-//! shares nothing, and is counted among the unknown ones.
+//! Each operator type has one row in one of the tables by family: how its output shares memory with its inputs,
+//! what shapes its outputs have, how much it calculates. A type without a row is planned too: it shares nothing,
+//! keeps the shapes that the file declares, and is counted among the unknown ones.
 
 #![forbid(unsafe_code)]
 

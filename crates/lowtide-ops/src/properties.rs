@@ -27,113 +27,107 @@ fn inferred(lines: &[String], config: &ResolveConfig) -> Inferred {
     infer(&model(&lines, ""), MAIN, config)
 }
 
-/// One line of a model, or a few: an operator on tensors of these names and shapes.
-fn operator(
-    u: &mut Unstructured<'_>,
-    name: &str,
-    tensors: &[(String, Vec<i64>)],
-) -> Result<Vec<String>> {
-    let (x, dims) = u.choose(tensors)?.clone();
-    let (y, _) = u.choose(tensors)?.clone();
-    let rank = dims.len();
-    let spatial = rank.saturating_sub(2);
-    let axis = *u.choose(&[-1, 0, 1, 2, 3])?;
-    let list = |u: &mut Unstructured<'_>, low: i64, high: i64, count: usize| -> Result<String> {
-        let words: Result<Vec<String>> =
-            (0..count).map(|_| Ok(u.int_in_range(low..=high)?.to_string())).collect();
-        Ok(words?.join(", "))
-    };
-    let window = format!(
-        "kernel_shape=[{}], strides=[{}], pads=[{}], ceil_mode={}",
-        list(u, 1, 3, spatial)?,
-        list(u, 1, 3, spatial)?,
-        list(u, 0, 1, 2 * spatial)?,
-        u.int_in_range(0..=1)?
-    );
-    let strides = list(u, 1, 3, spatial)?;
-    let auto = *u.choose(&["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])?;
-    let kernel = list(u, 1, 3, spatial)?.replace(',', "");
+/// Numbers from `low` to `high`, as a list in a line.
+fn list(u: &mut Unstructured<'_>, low: i64, high: i64, count: usize) -> Result<String> {
+    let words: Result<Vec<String>> =
+        (0..count).map(|_| Ok(u.int_in_range(low..=high)?.to_string())).collect();
+    Ok(words?.join(", "))
+}
+
+type Known = (String, Vec<i64>);
+
+/// A few lines of a model: an operator with windows on `x`.
+fn with_windows(u: &mut Unstructured<'_>, t: &str, (x, dims): &Known) -> Result<Vec<String>> {
+    let spatial = dims.len().saturating_sub(2);
     let channels = dims.get(1).copied().unwrap_or(1);
-    let kind = u.int_in_range(0..=24)?;
-    Ok(match kind {
-        0 => vec![format!("{name} = Relu({x})")],
-        1 => vec![format!("{name} = Add({x}, {y})")],
-        2 => vec![format!("{name} = Concat({x}, {y}) {{axis={axis}}}")],
-        3 => vec![format!("{name} = Transpose({x})")],
-        4 => vec![format!("{name} = Flatten({x}) {{axis={axis}}}")],
-        5 => vec![format!(
-            "{name} = ReduceMean({x}) {{axes=[{axis}], keepdims={}}}",
-            u.int_in_range(0..=1)?
+    let strides = list(u, 1, 3, spatial)?;
+    let kernel = list(u, 1, 3, spatial)?;
+    let pads = list(u, 0, 1, 2 * spatial)?;
+    let hangs = u.int_in_range(0..=1)?;
+    let auto = *u.choose(&["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])?;
+    let weight = kernel.replace(',', "");
+    Ok(match u.int_in_range(0..=5)? {
+        0 => vec![format!(
+            "{t} = MaxPool({x}) {{kernel_shape=[{kernel}], strides=[{strides}], pads=[{pads}], ceil_mode={hangs}}}"
         )],
-        6 => vec![format!("{name} = MaxPool({x}) {{{window}}}")],
-        7 => vec![format!(
-            "{name} = AveragePool({x}) {{kernel_shape=[{strides}], strides=[{strides}], auto_pad={auto}}}"
+        1 => vec![format!(
+            "{t} = AveragePool({x}) {{kernel_shape=[{kernel}], strides=[{strides}], auto_pad={auto}}}"
         )],
-        8 => vec![
-            format!("weight {name}w 4 {channels} {kernel}"),
-            format!("{name} = Conv({x}, {name}w) {{strides=[{strides}], auto_pad={auto}}}"),
+        2 => vec![
+            format!("weight {t}w 4 {channels} {weight}"),
+            format!("{t} = Conv({x}, {t}w) {{strides=[{strides}], auto_pad={auto}}}"),
         ],
-        9 => vec![
-            format!("weight {name}w {channels} 2 {kernel}"),
-            format!(
-                "{name} = ConvTranspose({x}, {name}w) {{strides=[{strides}], auto_pad={auto}}}"
-            ),
+        3 => vec![
+            format!("weight {t}w {channels} 2 {weight}"),
+            format!("{t} = ConvTranspose({x}, {t}w) {{strides=[{strides}], auto_pad={auto}}}"),
         ],
-        10 => vec![format!("{name} = MatMul({x}, {y})")],
-        11 => vec![
-            format!(
-                "weight {name}p i64 {} = {}",
-                2 * rank,
-                list(u, -1, 2, 2 * rank)?.replace(',', "")
-            ),
-            format!("{name} = Pad({x}, {name}p)"),
-        ],
-        12 => vec![
-            format!("weight {name}s i64 1 = {}", u.int_in_range(-6..=6)?),
-            format!("weight {name}e i64 1 = {}", u.choose(&[-7, -1, 0, 2, 5, i64::MAX])?),
-            format!("weight {name}a i64 1 = {axis}"),
-            format!("{name} = Slice({x}, {name}s, {name}e, {name}a)"),
-        ],
-        13 => vec![
-            format!(
-                "weight {name}s {rank} = {}",
-                vec![*u.choose(&["2", "0.5", "1", "3"])?; rank].join(" ")
-            ),
-            format!("{name} = Resize({x}, _, {name}s)"),
-        ],
-        14 => vec![
-            format!("weight {name}s i64 {rank} = {}", list(u, 1, 3, rank)?.replace(',', "")),
-            format!("{name} = Tile({x}, {name}s)"),
-        ],
-        15 => {
-            vec![format!("weight {name}s i64 2 = 0 -1"), format!("{name} = Reshape({x}, {name}s)")]
+        4 => vec![format!("{t} = GlobalAveragePool({x})")],
+        _ => vec![format!("{t} = DepthToSpace({x}) {{blocksize=2}}")],
+    })
+}
+
+/// An operator whose second input, or list, is in the file.
+fn with_numbers(u: &mut Unstructured<'_>, t: &str, (x, dims): &Known) -> Result<Vec<String>> {
+    let rank = dims.len();
+    let axis = *u.choose(&[-1, 0, 1, 2, 3])?;
+    let pads = list(u, -1, 2, 2 * rank)?.replace(',', "");
+    let repeats = list(u, 1, 3, rank)?.replace(',', "");
+    let scales = vec![*u.choose(&["2", "0.5", "1", "3"])?; rank].join(" ");
+    let (start, end) = (u.int_in_range(-6..=6)?, *u.choose(&[-7, -1, 0, 2, 5, i64::MAX])?);
+    Ok(match u.int_in_range(0..=5)? {
+        0 => {
+            vec![format!("weight {t}p i64 {} = {pads}", 2 * rank), format!("{t} = Pad({x}, {t}p)")]
         }
-        16 => vec![format!("{name}s = Shape({x})"), format!("{name} = Expand({y}, {name}s)")],
-        17 => vec![
-            format!("{name}s = Shape({x})"),
-            format!("{name}p = ReduceProd({name}s)"),
-            format!("{name} = Reshape({x}, {name}p)"),
+        1 => vec![
+            format!("weight {t}s i64 1 = {start}"),
+            format!("weight {t}e i64 1 = {end}"),
+            format!("weight {t}a i64 1 = {axis}"),
+            format!("{t} = Slice({x}, {t}s, {t}e, {t}a)"),
         ],
-        18 => vec![
-            format!("{name}s = Shape({x})"),
-            format!("weight {name}i i64 = 0"),
-            format!("{name}g = Gather({name}s, {name}i)"),
-            format!("weight {name}o i64 = 1"),
-            format!("{name} = Range({name}i, {name}g, {name}o)"),
-        ],
-        19 => vec![format!("{name} = GlobalAveragePool({x})")],
-        20 => vec![format!("{name} = DepthToSpace({x}) {{blocksize=2}}")],
-        21 => vec![format!("{name}; {name}t = Split({x}) {{axis={axis}}}")],
-        22 => vec![
-            format!("weight {name}i i64 2 = 0 0"),
-            format!("{name} = Gather({x}, {name}i) {{axis={axis}}}"),
-        ],
-        23 => vec![format!("{name} = Unsqueeze({x}) {{axes=[{axis}]}}")],
+        2 => vec![format!("weight {t}s {rank} = {scales}"), format!("{t} = Resize({x}, _, {t}s)")],
+        3 => vec![format!("weight {t}s i64 {rank} = {repeats}"), format!("{t} = Tile({x}, {t}s)")],
+        4 => vec![format!("weight {t}s i64 2 = 0 -1"), format!("{t} = Reshape({x}, {t}s)")],
         _ => vec![
-            format!("{name}s = Shape({x})"),
-            format!("{name}z = ConstantOfShape({name}s)"),
-            format!("{name} = Sub({name}z, {y})"),
+            format!("weight {t}i i64 2 = 0 0"),
+            format!("{t} = Gather({x}, {t}i) {{axis={axis}}}"),
         ],
+    })
+}
+
+/// An operator whose result depends on a shape.
+fn with_shapes(u: &mut Unstructured<'_>, t: &str, x: &str, y: &str) -> Result<Vec<String>> {
+    let behind: &[String] = &match u.int_in_range(0..=3)? {
+        0 => [format!("{t} = Expand({y}, {t}s)")].to_vec(),
+        1 => vec![format!("{t}p = ReduceProd({t}s)"), format!("{t} = Reshape({x}, {t}p)")],
+        2 => vec![
+            format!("weight {t}i i64 = 0"),
+            format!("{t}g = Gather({t}s, {t}i)"),
+            format!("weight {t}o i64 = 1"),
+            format!("{t} = Range({t}i, {t}g, {t}o)"),
+        ],
+        _ => vec![format!("{t}z = ConstantOfShape({t}s)"), format!("{t} = Sub({t}z, {y})")],
+    };
+    Ok([&[format!("{t}s = Shape({x})")], behind].concat())
+}
+
+/// An operator on tensors of these names and shapes, its first result named `t`.
+fn operator(u: &mut Unstructured<'_>, t: &str, tensors: &[Known]) -> Result<Vec<String>> {
+    let known = u.choose(tensors)?.clone();
+    let (x, y) = (&known.0, &u.choose(tensors)?.0);
+    let (axis, keeps) = (*u.choose(&[-1, 0, 1, 2, 3])?, u.int_in_range(0..=1)?);
+    Ok(match u.int_in_range(0..=11)? {
+        0 => vec![format!("{t} = Relu({x})")],
+        1 => vec![format!("{t} = Add({x}, {y})")],
+        2 => vec![format!("{t} = Concat({x}, {y}) {{axis={axis}}}")],
+        3 => vec![format!("{t} = Transpose({x})")],
+        4 => vec![format!("{t} = Flatten({x}) {{axis={axis}}}")],
+        5 => vec![format!("{t} = ReduceMean({x}) {{axes=[{axis}], keepdims={keeps}}}")],
+        6 => vec![format!("{t} = MatMul({x}, {y})")],
+        7 => vec![format!("{t}; {t}r = Split({x}) {{axis={axis}}}")],
+        8 => vec![format!("{t} = Unsqueeze({x}) {{axes=[{axis}]}}")],
+        9 => with_shapes(u, t, x, y)?,
+        10 => with_numbers(u, t, &known)?,
+        _ => with_windows(u, t, &known)?,
     })
 }
 
@@ -153,7 +147,7 @@ fn random_model(u: &mut Unstructured<'_>, config: &ResolveConfig) -> Result<Vec<
     Ok(lines)
 }
 
-fn known_tensors(lines: &[String], config: &ResolveConfig) -> Vec<(String, Vec<i64>)> {
+fn known_tensors(lines: &[String], config: &ResolveConfig) -> Vec<Known> {
     let texts: Vec<&str> = lines.iter().map(String::as_str).collect();
     let model = model(&texts, "");
     let facts = infer(&model, MAIN, config).facts;
@@ -266,6 +260,9 @@ fn random_value(u: &mut Unstructured<'_>) -> Result<Value> {
 
 fn random_input(u: &mut Unstructured<'_>, name: &str) -> Result<String> {
     let dtype = *u.choose(&["f32", "i64", "i64", "u8", "bool"])?;
+    if u.ratio(1, 8)? {
+        return Ok(format!("weight {name} {dtype} 0 4294967296 4294967296 = "));
+    }
     let rank = u.int_in_range(0..=5)?;
     if u.ratio(1, 2)? {
         let count: usize = u.int_in_range(0..=6)?;

@@ -114,4 +114,19 @@ mod tests {
         assert!(size_of("u8", "4611686018427387904", &open).is_ok());
         assert_eq!(size_of("f32", "4294967296 4294967296 0", &open), Ok(Size::Fixed(Bytes(0))));
     }
+
+    #[test]
+    fn windows_over_bounded_names_are_bounded() {
+        let lines = [
+            "input x n 3 h h",
+            "weight w 8 3 3 3",
+            "a = Conv(x, w) {strides=[2, 2], pads=[1, 1, 1, 1]}",
+            "y = Flatten(a)",
+        ];
+        let most = [("n".to_owned(), 2), ("h".to_owned(), 10)];
+        let config = ResolveConfig { max_dims: most.into(), ..ResolveConfig::default() };
+        let resolved = crate::testing::resolve_with(&lines, "y", &config).unwrap();
+        let last = resolved.graph.tensors().as_slice().last().unwrap();
+        assert_eq!(last.size, Size::AtMost(Bytes(2 * 8 * 5 * 5 * 4)));
+    }
 }

@@ -140,3 +140,78 @@ pub(crate) fn packed_attention(call: &Call<'_>, outputs: &[&Fact]) -> Option<Wor
     let keys = plus(product(&[call.dim(0, 1)]), before);
     macs(plus(projected, times(keys, times(first(outputs), Some(2)))))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::resolve_with;
+    use crate::{Cost, ResolveConfig};
+
+    fn last(lines: &[&str]) -> Option<Cost> {
+        let resolved = resolve_with(lines, "", &ResolveConfig::default()).unwrap();
+        resolved.costs.iter().next_back().copied().unwrap()
+    }
+
+    #[track_caller]
+    fn check(lines: &[&str], macs: u64, flops: u64) {
+        let cost = last(lines).unwrap();
+        assert_eq!((cost.macs, cost.flops), (macs, flops));
+    }
+
+    #[test]
+    fn products_count_twice() {
+        check(&["input a 2 3 4", "input b 4 5", "y = MatMul(a, b)"], 120, 240);
+        check(&["input a 4 3", "input b 5 4", "y = Gemm(a, b) {transA=1, transB=1}"], 60, 120);
+        check(&["input a 3 4", "input b 4 5", "y = Einsum(a, b) {equation=ij,jk}"], 60, 120);
+    }
+
+    #[test]
+    fn each_element_of_a_convolution_meets_a_filter() {
+        let x = "input x 1 4 6 6";
+        check(&[x, "weight w 8 2 3 3", "y = Conv(x, w) {group=2}"], 8 * 16 * 18, 16 * 16 * 18);
+        let transposed = 4 * 36 * 8 * 9;
+        check(&[x, "weight w 4 8 3 3", "y = ConvTranspose(x, w)"], transposed, 2 * transposed);
+    }
+
+    #[test]
+    fn each_step_meets_each_weight() {
+        let macs = 5 * 2 * (64 * 8 + 64 * 16);
+        let lines = ["input x 5 2 8", "weight w 1 64 8", "weight r 1 64 16", "y = LSTM(x, w, r)"];
+        check(&lines, macs, 2 * macs);
+    }
+
+    #[test]
+    fn queries_meet_keys_and_values() {
+        let lines = [
+            "input q 1 5 8",
+            "input k 1 7 8",
+            "y = Attention(q, k, k) {q_num_heads=2, kv_num_heads=2}",
+        ];
+        check(&lines, 7 * (5 * 8 + 5 * 8), 2 * 7 * (5 * 8 + 5 * 8));
+    }
+
+    #[test]
+    fn elements_and_windows_count_once() {
+        check(&["input x 1 1 4 4", "y = MaxPool(x) {kernel_shape=[2, 2]}"], 0, 9 * 4);
+        check(&["input x 4 4", "y = Add(x, x)"], 0, 16);
+        check(&["input x 4 4", "y = Softmax(x)"], 0, 80);
+        check(&["input x 4 4", "y = ReduceSum(x)"], 0, 16);
+    }
+
+    #[test]
+    fn views_and_shapes_cost_nothing() {
+        let view = ["input x 4 4", "a = Add(x, x)", "b = Flatten(a)", "y = Relu(b)"];
+        assert_eq!(
+            last(&view[..3]),
+            Some(Cost { read_bytes: 0, written_bytes: 0, ..Cost::default() })
+        );
+        assert_eq!(last(&["input x n 4", "y = Shape(x)"]), Some(Cost::default()));
+        let moved = Cost { read_bytes: 64, written_bytes: 64, ..Cost::default() };
+        assert_eq!(last(&["input x 4 4", "y = Transpose(x)"]), Some(moved));
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_cost() {
+        assert_eq!(last(&["input x n 4", "y = Relu(x)"]), None);
+        assert_eq!(last(&["input x 4", "y 4 = Mystery(x)"]), None);
+    }
+}

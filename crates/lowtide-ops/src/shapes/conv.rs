@@ -153,7 +153,7 @@ mod tests {
                 "weight w 8 3 3 3",
                 "y = Conv(x, w) {strides=[2, 2], pads=[1, 1, 1, 1]}",
             ],
-            "f32 [n, 8, floor((h + 1)/(2)), floor((w + 1)/(2))]",
+            "f32 [n, 8, floor((h + 1)/2), floor((w + 1)/2)]",
         );
         infers(
             &[
@@ -163,7 +163,7 @@ mod tests {
                 "weight v 8 8 3",
                 "y = Conv(a, v) {strides=[2], pads=[1, 1]}",
             ],
-            "f32 [1, 8, floor((h + 3)/(4))]",
+            "f32 [1, 8, floor((h + 3)/4)]",
         );
     }
 

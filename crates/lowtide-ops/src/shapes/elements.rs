@@ -3,10 +3,11 @@
 //! ~~~text
 //! [1, 2, 3, 4] as [2, 2] ─ rows reversed ─ [[3, 4], [1, 2]] ─ Transpose ─ [[3, 1], [4, 2]]
 //! ~~~
-//! This is how exporters turn pads around. All here is bounded: no tensor with elements has many of them.
+//! This is how exporters turn pads around. All here is bounded: no tensor with elements has many of them, and
+//! of a tensor without any, whose other dimensions may be huge, nothing is told.
 
 use crate::call::Call;
-use crate::fact::{Element, Fact, MAX_ELEMENTS};
+use crate::fact::{Element, Fact, MAX_ELEMENTS, count};
 
 /// How far apart neighbours of each axis are.
 fn strides(dims: &[usize]) -> Vec<usize> {
@@ -17,14 +18,15 @@ fn strides(dims: &[usize]) -> Vec<usize> {
     strides
 }
 
-fn sizes(dims: &[i64]) -> Option<Vec<usize>> {
+/// The dimensions of a tensor that has elements, but not too many.
+pub(super) fn sizes(dims: &[i64]) -> Option<Vec<usize>> {
+    count(dims).filter(|count| (1..=MAX_ELEMENTS).contains(count))?;
     dims.iter().map(|&dim| usize::try_from(dim).ok()).collect()
 }
 
 /// The elements at all combinations of some indices of each axis, in order.
-pub(super) fn pick(elements: &[Element], dims: &[i64], taken: &[Vec<usize>]) -> Vec<Element> {
-    let Some(dims) = sizes(dims) else { return Vec::new() };
-    let places = combined(taken, &strides(&dims));
+pub(super) fn pick(elements: &[Element], dims: &[usize], taken: &[Vec<usize>]) -> Vec<Element> {
+    let places = combined(taken, &strides(dims));
     places.into_iter().filter_map(|at| elements.get(at).cloned()).collect()
 }
 
@@ -57,8 +59,8 @@ pub(super) fn gather(call: &Call<'_>, axis: usize) -> Option<Vec<Element>> {
         usize::try_from(at).ok().filter(|_| at < len)
     };
     let indices: Vec<usize> = call.ints_of(1)?.into_iter().map(index).collect::<Option<_>>()?;
-    let mut taken: Vec<Vec<usize>> =
-        sizes(&dims)?.into_iter().map(|len| (0..len).collect()).collect();
+    let dims = sizes(&dims)?;
+    let mut taken: Vec<Vec<usize>> = dims.iter().map(|&len| (0..len).collect()).collect();
     taken[axis] = indices;
     Some(pick(elements, &dims, &taken))
 }
@@ -66,7 +68,6 @@ pub(super) fn gather(call: &Call<'_>, axis: usize) -> Option<Vec<Element>> {
 /// The elements of all inputs behind each other along an axis.
 pub(super) fn concat(call: &Call<'_>, to: &Fact, axis: usize) -> Option<Vec<Element>> {
     let dims = sizes(&to.known_dims()?)?;
-    to.element_count().filter(|&count| count <= MAX_ELEMENTS)?;
     let rows: usize = dims[..axis].iter().product();
     let below: usize = dims[axis + 1..].iter().product();
     let mut all = Vec::new();

@@ -90,7 +90,7 @@ mod tests {
         infers(&["input x n 12 h w", "y = DepthToSpace(x) {blocksize=2}"], "f32 [n, 3, 2*h, 2*w]");
         infers(
             &["input x n 3 8 w", "y = SpaceToDepth(x) {blocksize=2}"],
-            "f32 [n, 12, 4, floor((w)/(2))]",
+            "f32 [n, 12, 4, floor(w/2)]",
         );
     }
 

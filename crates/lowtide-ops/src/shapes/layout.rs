@@ -235,12 +235,13 @@ fn even_split(len: Option<&Expr>, outputs: usize) -> Vec<Extent> {
 
 fn split_elements(call: &Call<'_>, facts: &mut [Fact]) {
     let (Some(elements), Some(1)) = (call.elements(0), call.rank(0)) else { return };
-    let mut from = 0;
+    let mut from = 0_usize;
     for fact in facts {
         let Some(count) = fact.element_count() else { return };
-        let part = elements.get(from..from + count).map(<[Element]>::to_vec);
+        let Some(end) = from.checked_add(count) else { return };
+        let part = elements.get(from..end).map(<[Element]>::to_vec);
         *fact = fact.clone().with(part);
-        from += count;
+        from = end;
     }
 }
 

@@ -146,7 +146,7 @@ mod tests {
         );
         infers(
             &["input x 1 1 h", "y = MaxPool(x) {kernel_shape=[3], strides=[2], ceil_mode=1}"],
-            "f32 [1, 1, floor((h)/(2))]",
+            "f32 [1, 1, floor(h/2)]",
         );
     }
 

@@ -143,7 +143,7 @@ mod tests {
         );
         infers(
             &["input x n 3 h w", "weight s 4 = 1 1 0.5 0.3", "y = Resize(x, _, s)"],
-            "f32 [n, 3, floor((h)/(2)), ?]",
+            "f32 [n, 3, floor(h/2), ?]",
         );
     }
 

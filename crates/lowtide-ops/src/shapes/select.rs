@@ -90,12 +90,25 @@ pub(crate) fn one_hot(call: &Call<'_>) -> Facts {
         Some(dims) => {
             let at = axis(call.int_or("axis", -1), dims.len() + 1)?;
             let mut dims = dims.to_vec();
-            dims.insert(at, call.scalar_int(1));
+            dims.insert(at, depth(call));
             Some(dims)
         }
         None => None,
     };
     Ok(vec![call.typed(2, dims)])
+}
+
+/// How many classes there are; some files say so with a number that is no integer.
+fn depth(call: &Call<'_>) -> Extent {
+    match call.scalar(1)? {
+        Scalar::Int(depth) => Some(depth.clone()),
+        Scalar::Float(depth) if (0.0..2_f64.powi(53)).contains(depth) => {
+            #[expect(clippy::cast_possible_truncation, reason = "the value is in range")]
+            let depth = *depth as i64;
+            whole(depth)
+        }
+        Scalar::Float(_) => None,
+    }
 }
 
 /// `Compress`: what a condition lets through.
@@ -164,6 +177,14 @@ mod tests {
                 "y = OneHot(i, d, v) {axis=0}",
             ],
             "f32 [10, n, 3]",
+        );
+    }
+
+    #[test]
+    fn a_depth_may_be_no_integer() {
+        infers(
+            &["input i i64 n", "weight d 1 = 10.5", "weight v 2", "y = OneHot(i, d, v)"],
+            "f32 [n, 10]",
         );
     }
 

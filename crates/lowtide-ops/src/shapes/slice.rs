@@ -71,7 +71,8 @@ fn cut_length(len: Option<&Expr>, cut: &Cut) -> Extent {
     } else {
         place(end, len)?.smaller(len)?
     };
-    to.sub(&from.smaller(len)?)?.larger(&Expr::ZERO)
+    let from = if to == *len { from } else { from.smaller(len)? };
+    to.sub(&from)?.larger(&Expr::ZERO)
 }
 
 /// A position that may count from the end.
@@ -99,11 +100,9 @@ fn cut_count(len: usize, start: i64, end: i64, step: i64) -> usize {
 
 /// Elements of a slice, axis by axis: where each takes its indices from.
 fn sliced(call: &Call<'_>, cuts: &[(usize, Cut)]) -> Option<Vec<Element>> {
-    let (elements, dims) = (call.elements(0)?, call.input(0).known_dims()?);
-    let mut taken: Vec<Vec<usize>> = dims
-        .iter()
-        .map(|&len| Some((0..usize::try_from(len).ok()?).collect()))
-        .collect::<Option<_>>()?;
+    let elements = call.elements(0)?;
+    let dims = elements::sizes(&call.input(0).known_dims()?)?;
+    let mut taken: Vec<Vec<usize>> = dims.iter().map(|&len| (0..len).collect()).collect();
     for (at, cut) in cuts {
         taken[*at] = indices(dims[*at], cut)?;
     }
@@ -111,14 +110,40 @@ fn sliced(call: &Call<'_>, cuts: &[(usize, Cut)]) -> Option<Vec<Element>> {
 }
 
 /// The indices that a cut takes of an axis.
-fn indices(len: i64, cut: &Cut) -> Option<Vec<usize>> {
+fn indices(size: usize, cut: &Cut) -> Option<Vec<usize>> {
     let (start, end) = (cut.start.as_ref()?.known()?, cut.end.as_ref()?.known()?);
+    let len = i64::try_from(size).ok()?;
     let high = if cut.step > 0 { len } else { len - 1 };
     let first = (if start < 0 { start.saturating_add(len) } else { start }).clamp(0, high.max(0));
-    let count = cut_count(usize::try_from(len).ok()?, start, end, cut.step);
+    let count = cut_count(size, start, end, cut.step);
     let at = |index: usize| {
         let step = i64::try_from(index).ok()?.checked_mul(cut.step)?;
         usize::try_from(first.checked_add(step)?).ok()
     };
     (0..count).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{infers, misfits};
+
+    const FIRST: [&str; 3] =
+        ["weight s i64 1 = 1", "weight e i64 1 = 9223372036854775807", "weight a i64 1 = 1"];
+
+    #[test]
+    fn a_slice_to_the_end_is_shorter_by_its_start() {
+        let lines = [&FIRST[..], &["input x 2 n", "y = Slice(x, s, e, a)"]].concat();
+        infers(&lines, "f32 [2, max(0, n - 1)]");
+        let lines = [&FIRST[..], &["input x 2 8", "y = Slice(x, s, e, a)"]].concat();
+        infers(&lines, "f32 [2, 7]");
+    }
+
+    #[test]
+    fn steps_may_go_back() {
+        let steps = ["weight s i64 1 = -1", "weight e i64 1 = -99", "weight a i64 1 = 0"];
+        let lines = [&steps[..], &["input x 7", "weight t i64 1 = -2", "y = Slice(x, s, e, a, t)"]];
+        infers(&lines.concat(), "f32 [4]");
+        let zero = [&steps[..], &["input x 7", "weight t i64 1 = 0", "y = Slice(x, s, e, a, t)"]];
+        misfits(&zero.concat(), "a step is 0");
+    }
 }

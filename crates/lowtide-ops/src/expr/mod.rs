@@ -9,8 +9,11 @@
 //! Arithmetic is checked: what overflows, or grows beyond [`MAX_WEIGHT`], is not known (`None`). Names stand
 //! for numbers that are 0 or more. Cost of an operation: proportional to the product of the weights.
 
+mod bounds;
+mod broadcast;
+mod text;
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// Atoms in an expression, those inside atoms included; more is not worth carrying.
@@ -44,9 +47,6 @@ enum Atom {
     /// The second one where the first one is 1, else the first one; both are equal where neither is 1.
     Broadcast(Expr, Expr),
 }
-
-/// The least and the greatest value of something.
-type Interval = (i128, i128);
 
 impl Expr {
     pub(crate) const ZERO: Self = Self::Known(0);
@@ -206,72 +206,6 @@ impl Expr {
         Self::pair(Atom::Min, self.min_by_form(other), self.max_by_form(other))
     }
 
-    /// The dimension of two that are broadcast to each other: equal, or one of them 1.
-    pub(crate) fn broadcast(&self, other: &Self) -> Option<Self> {
-        match (self, other) {
-            // A number other than 1 is the result, whatever the other one is.
-            (Self::Known(1), _) => Some(other.clone()),
-            (Self::Known(_), _) | (_, Self::Known(1)) => Some(self.clone()),
-            (_, Self::Known(_)) => Some(other.clone()),
-            _ if self == other || self.absorbs(other) => Some(self.clone()),
-            _ if other.absorbs(self) => Some(other.clone()),
-            _ => Self::pair(Atom::Broadcast, self.min_by_form(other), self.max_by_form(other)),
-        }
-    }
-
-    /// Whether `other`, broadcast to this, adds nothing: it is a part of it, or this with a limit.
-    fn absorbs(&self, other: &Self) -> bool {
-        let is_part = |of: &Self, part: &Self| match of.only_atom() {
-            Some(Atom::Broadcast(a, b)) => a == part || b == part,
-            _ => false,
-        };
-        is_part(self, other)
-            || self.is_clipped_to(other)
-            || match other.only_atom() {
-                Some(Atom::Min(a, b)) => {
-                    let limit = if a == self { b } else { a };
-                    (a == self || b == self) && limit.is_at_least(&Self::ONE)
-                }
-                _ => false,
-            }
-    }
-
-    /// Whether `other` is `min(a, limit) - min(b, limit)` where `a - b` is this: a slice of so many rows, which
-    /// may end early. (A slice behind the end has none; a model that broadcasts that to 1 is not thought of.)
-    fn is_clipped_to(&self, other: &Self) -> bool {
-        let terms = match other.only_atom() {
-            Some(Atom::Max(Self::Known(0), length)) => length.terms(),
-            _ => other.terms(),
-        };
-        let mut ends: Vec<(i64, &Self, &Self)> = Vec::new();
-        for (product, &factor) in &terms {
-            match product.as_slice() {
-                [Atom::Min(a, b)] if factor.abs() == 1 => ends.push((factor, a, b)),
-                _ => return false,
-            }
-        }
-        ends.sort_by_key(|end| -end.0);
-        let &[(1, a, b), (-1, c, d)] = ends.as_slice() else { return false };
-        let pairs = [(a, b, c, d), (a, b, d, c), (b, a, c, d), (b, a, d, c)];
-        let is_this = |a: &Self, b: &Self| a.sub(b).as_ref() == Some(self);
-        pairs.into_iter().any(|(end, limit, start, same)| limit == same && is_this(end, start))
-    }
-
-    fn only_atom(&self) -> Option<&Atom> {
-        let Self::Open(sum) = self else { return None };
-        let mut terms = sum.terms.iter();
-        match (terms.next(), terms.next()) {
-            (Some((product, 1)), None) if product.len() == 1 => product.first(),
-            _ => None,
-        }
-    }
-
-    /// Whether this is not below `other` whatever the names stand for, as far as can be told.
-    pub(crate) fn is_at_least(&self, other: &Self) -> bool {
-        let difference = self.sub(other).map(|difference| difference.interval(&|_| None).0);
-        difference.flatten().is_some_and(|low| low >= 0)
-    }
-
     fn min_by_form<'a>(&'a self, other: &'a Self) -> &'a Self {
         if self <= other { self } else { other }
     }
@@ -288,29 +222,6 @@ impl Expr {
             product.iter().try_fold(factor, |value, atom| value.checked_mul(atom.eval(names)?))
         };
         sum.terms.iter().try_fold(0_i64, |total, term| total.checked_add(value(term)?))
-    }
-
-    /// The most that the value can be when names stand for 0 up to a bound.
-    pub(crate) fn most(&self, bounds: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
-        let (_, high) = self.interval(bounds);
-        high.and_then(|high| i64::try_from(high).ok())
-    }
-
-    /// Least and greatest value; `None` where there is none.
-    fn interval(&self, bounds: &dyn Fn(&str) -> Option<i64>) -> (Option<i128>, Option<i128>) {
-        let Self::Open(sum) = self else {
-            let value = self.known().map(i128::from);
-            return (value, value);
-        };
-        let mut total = (Some(0_i128), Some(0_i128));
-        for (product, &factor) in &sum.terms {
-            let (low, high) = product_interval(product, bounds);
-            let scaled = |value: Option<i128>| value?.checked_mul(i128::from(factor));
-            let (low, high) = if factor < 0 { (high, low) } else { (low, high) };
-            total.0 = total.0.zip(scaled(low)).and_then(|(a, b)| a.checked_add(b));
-            total.1 = total.1.zip(scaled(high)).and_then(|(a, b)| a.checked_add(b));
-        }
-        total
     }
 
     fn terms(&self) -> Terms {
@@ -353,29 +264,6 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
     Some(if is_inexact && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }
 
-/// The bounds of a product: where nothing is below 0 they multiply, else the extremes are among the products.
-fn product_interval(
-    product: &[Atom],
-    bounds: &dyn Fn(&str) -> Option<i64>,
-) -> (Option<i128>, Option<i128>) {
-    let mut total = (Some(1_i128), Some(1_i128));
-    for atom in product {
-        let next = atom.interval(bounds);
-        let both = |a: Option<i128>, b: Option<i128>| a?.checked_mul(b?);
-        let is_natural = |low: Option<i128>| low.is_some_and(|low| low >= 0);
-        total = if is_natural(total.0) && is_natural(next.0) {
-            (both(total.0, next.0), both(total.1, next.1))
-        } else {
-            let corners =
-                [(total.0, next.0), (total.0, next.1), (total.1, next.0), (total.1, next.1)];
-            let all: Option<Vec<i128>> = corners.into_iter().map(|(a, b)| both(a, b)).collect();
-            let all = all.unwrap_or_default();
-            (all.iter().min().copied(), all.iter().max().copied())
-        };
-    }
-    total
-}
-
 impl Atom {
     fn weight(&self) -> usize {
         match self {
@@ -401,90 +289,6 @@ impl Atom {
             Self::Max(a, b) => both(a, b).map(|(a, b)| a.max(b)),
             Self::Min(a, b) => both(a, b).map(|(a, b)| a.min(b)),
             Self::Broadcast(a, b) => both(a, b).map(|(a, b)| if a == 1 { b } else { a }),
-        }
-    }
-
-    fn interval(&self, bounds: &dyn Fn(&str) -> Option<i64>) -> (Option<i128>, Option<i128>) {
-        match self {
-            Self::Name(name) => (Some(0), bounds(name).map(i128::from)),
-            Self::Max(a, b) => {
-                let ((a_low, a_high), (b_low, b_high)) = (a.interval(bounds), b.interval(bounds));
-                (a_low.max(b_low), a_high.zip(b_high).map(|(a, b)| a.max(b)))
-            }
-            Self::Min(a, b) => {
-                let ((a_low, a_high), (b_low, b_high)) = (a.interval(bounds), b.interval(bounds));
-                let high = match (a_high, b_high) {
-                    (Some(a), Some(b)) => Some(a.min(b)),
-                    (one, other) => one.or(other),
-                };
-                (a_low.zip(b_low).map(|(a, b)| a.min(b)), high)
-            }
-            Self::Broadcast(a, b) => {
-                let ((a_low, a_high), (b_low, b_high)) = (a.interval(bounds), b.interval(bounds));
-                let (low, high) = (a_low.zip(b_low), a_high.zip(b_high));
-                (low.map(|(a, b)| a.min(b)), high.map(|(a, b)| a.max(b)))
-            }
-            Self::Quotient(a, b) => {
-                let (a, b) = (a.interval(bounds), b.interval(bounds));
-                quotient_interval(a, b)
-            }
-            Self::Remainder(_, b) => match b.interval(bounds) {
-                (Some(low), high) if low > 0 => (Some(0), high.map(|high| high - 1)),
-                _ => (None, None),
-            },
-        }
-    }
-}
-
-/// Of a quotient whose divisor is 1 or more.
-fn quotient_interval(
-    a: (Option<i128>, Option<i128>),
-    b: (Option<i128>, Option<i128>),
-) -> (Option<i128>, Option<i128>) {
-    let Some(least) = b.0.filter(|&low| low > 0) else { return (None, None) };
-    let ends = |value: i128| -> Interval {
-        let by_least = value.div_euclid(least);
-        // Divided by something large, a number comes close to 0 or -1.
-        let by_most = b.1.map_or(if value < 0 { -1 } else { 0 }, |most| value.div_euclid(most));
-        (by_least.min(by_most), by_least.max(by_most))
-    };
-    (a.0.map(|low| ends(low).0), a.1.map(|high| ends(high).1))
-}
-
-impl fmt::Display for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Open(sum) = self else { return write!(f, "{}", self.known().unwrap_or(0)) };
-        // Products with atoms first, the number last, as people write it.
-        let (numbers, products): (Vec<_>, Vec<_>) =
-            sum.terms.iter().partition(|row| row.0.is_empty());
-        for (index, (product, factor)) in products.into_iter().chain(numbers).enumerate() {
-            let sign = match (index, *factor < 0) {
-                (0, false) => "",
-                (0, true) => "-",
-                (_, false) => " + ",
-                (_, true) => " - ",
-            };
-            f.write_str(sign)?;
-            let size = factor.unsigned_abs();
-            let mut words: Vec<String> = product.iter().map(Atom::to_string).collect();
-            if size != 1 || words.is_empty() {
-                words.insert(0, size.to_string());
-            }
-            f.write_str(&words.join("*"))?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Atom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => f.write_str(name),
-            Self::Quotient(a, b) => write!(f, "floor(({a})/({b}))"),
-            Self::Remainder(a, b) => write!(f, "mod({a}, {b})"),
-            Self::Max(a, b) => write!(f, "max({a}, {b})"),
-            Self::Min(a, b) => write!(f, "min({a}, {b})"),
-            Self::Broadcast(a, b) => write!(f, "broadcast({a}, {b})"),
         }
     }
 }
@@ -513,7 +317,7 @@ mod tests {
         let (a, b) = (Expr::name("a"), Expr::name("b"));
         let product = a.mul(&b).unwrap().mul(&n(12)).unwrap();
         assert_eq!(product.div(&a.mul(&n(4)).unwrap()).unwrap().to_string(), "3*b");
-        assert_eq!(a.div(&n(2)).unwrap().to_string(), "floor((a)/(2))");
+        assert_eq!(a.div(&n(2)).unwrap().to_string(), "floor(a/2)");
         assert_eq!(a.div_up(&n(2)).unwrap().eval(&|_| Some(5)), Some(3));
         assert_eq!((n(7).div(&n(0)), n(-7).div(&n(2))), (None, Some(n(-4))));
     }
