@@ -337,3 +337,21 @@ fn float_range(start: &Scalar, limit: &Scalar, step: &Scalar) -> Extent {
     let whole = len as i64;
     (len < 2_f64.powi(53)).then_some(Expr::Known(whole))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::resolve_with;
+
+    #[test]
+    fn parts_whose_sum_passes_all_numbers_are_too_large() {
+        let most = "9223372036854775807";
+        let lines = [
+            "input x 2".to_owned(),
+            "s i64 = Shape(x)".to_owned(),
+            format!("a; b; c = Split(s) {{split=[{most}, {most}, {most}]}}"),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let error = resolve_with(&lines, "", &crate::ResolveConfig::default()).unwrap_err();
+        assert!(error.to_string().contains("takes more than"), "{error}");
+    }
+}
