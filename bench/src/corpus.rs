@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use lowtide::core::Bytes;
 use lowtide::planner::{Colours, OrderRule, colours};
-use lowtide::{Loaded, PlanConfig, Planned, check, load, plan};
+use lowtide::{LoadOptions, Loaded, PlanConfig, Planned, ResolveConfig, check, load, plan};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -61,7 +61,7 @@ fn models(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 fn row(path: &Path) -> anyhow::Result<Row> {
     let config = PlanConfig::default();
-    let loaded = load(path, &Default::default())?;
+    let (loaded, bound) = load_bound(path)?;
     let graph = &loaded.graph;
     let (planned, plan_ms) = fastest(|| plan(graph, &config));
     let planned = planned?;
@@ -69,9 +69,28 @@ fn row(path: &Path) -> anyhow::Result<Row> {
     let (is_right, check_ms) = fastest(|| check(graph, planned.plan.clone()).is_ok());
     let colours = colours(graph, &planned.order, &config);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.split('.').next().unwrap_or_default().to_owned();
+    let name = name.split('.').next().unwrap_or_default().to_owned() + &bound;
     let score = score.plan.stats.arena_bytes;
     Ok(Row { name, planned, score, colours, plan_ms, check_ms, is_right, loaded })
+}
+
+/// Loads a model; what it leaves open is bound to usual numbers, which are named.
+fn load_bound(path: &Path) -> anyhow::Result<(Loaded, String)> {
+    let loaded = load(path, &LoadOptions::default())?;
+    if loaded.open_dims.is_empty() {
+        return Ok((loaded, String::new()));
+    }
+    let usual = |name: &String| match name.as_str() {
+        "batch" => 1,
+        "height" | "width" => 224,
+        "total" => 256,
+        _ => 128,
+    };
+    let dims = loaded.open_dims.iter().map(|name| (name.clone(), usual(name))).collect();
+    let resolve = ResolveConfig { dims, ..ResolveConfig::default() };
+    let named: Vec<String> = resolve.dims.iter().map(|(name, n)| format!("{name}={n}")).collect();
+    let loaded = load(path, &LoadOptions { resolve, ..LoadOptions::default() })?;
+    Ok((loaded, format!(" ({})", named.join(", "))))
 }
 
 fn fastest<T>(mut work: impl FnMut() -> T) -> (T, f64) {
@@ -107,8 +126,10 @@ fn table(rows: &[Row]) {
     println!("|---|{}", "--:|".repeat(14));
     for row in rows {
         let plan = &row.planned.plan;
-        let proven = match (plan.order_proven(), plan.placement_proven()) {
+        let is_complete = plan.stats.pool_tensors == 0;
+        let proven = match (plan.order_proven() && is_complete, plan.placement_proven()) {
             (true, true) => "both",
+            _ if !is_complete => "",
             (false, true) => "placement",
             (true, false) => "order",
             (false, false) => "",
