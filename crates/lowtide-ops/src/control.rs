@@ -6,6 +6,7 @@
 //! ~~~
 
 use crate::call::{Call, Facts, Misfit};
+use crate::expr::Expr;
 use crate::fact::{Extent, Fact};
 use crate::infer::Inference;
 use lowtide_core::{Body, DType, Value};
@@ -94,7 +95,7 @@ fn loop_(inference: &mut Inference<'_>, call: &Call<'_>, captured: &[&Fact]) -> 
     let (state, outputs) = carried(initial, run, take);
     // Without a condition a loop makes all its trips; with one, perhaps fewer.
     let limit = call.input(0).elements.as_ref().and_then(|values| values.first()?.clone());
-    let trips = limit.and_then(|limit| limit.int().cloned()).filter(|_| !call.has(1));
+    let trips = limit.and_then(|limit| limit.int()?.larger(&Expr::ZERO)).filter(|_| !call.has(1));
     let collected = outputs.into_iter().skip(1 + count).map(|one| stacked(&one, 0, trips.clone()));
     Ok(state.into_iter().chain(collected).collect())
 }

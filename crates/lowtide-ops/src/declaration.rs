@@ -85,6 +85,7 @@ impl Rule {
 }
 
 /// In training, `Dropout` and `BatchNormalization` have more outputs, or say so by an input or an attribute.
+/// Versions before the seventh say so by the absence of `is_test`; their graphs are taken for inference.
 fn is_inferring(op: &ModelOp) -> bool {
     let says_so = op.kind == "Dropout" && op.inputs.get(2).is_some_and(Option::is_some);
     let is_set = !matches!(op.attribute("training_mode"), None | Some(Value::Int(0)));

@@ -69,13 +69,16 @@ impl Fact {
         Self::new(Some(dtype), Some(dims.iter().map(|&dim| Some(Expr::Known(dim))).collect()))
     }
 
-    /// The same with elements, if there are as many as the shape has, and not too many.
+    /// The same with elements, each as its type holds it, if there are as many as the shape has, and not too
+    /// many.
     #[must_use]
     pub(crate) fn with(mut self, elements: Option<Vec<Element>>) -> Self {
         let fits = |elements: &Vec<Element>| {
             elements.len() <= MAX_ELEMENTS && self.element_count() == Some(elements.len())
         };
-        self.elements = elements.filter(fits);
+        let dtype = self.dtype;
+        let rounded = |all: Vec<Element>| all.into_iter().map(|one| held(one?, dtype)).collect();
+        self.elements = elements.filter(fits).map(rounded);
         self
     }
 
@@ -93,6 +96,52 @@ impl Fact {
     pub(crate) fn ints(&self) -> Option<Vec<i64>> {
         self.elements.as_ref()?.iter().map(|one| one.as_ref()?.int()?.known()).collect()
     }
+}
+
+/// A value as a tensor of this type holds it: rounded, and not known where it would wrap around. Names stand
+/// for sizes of dimensions, which the types that sizes are calculated in hold exactly.
+fn held(value: Scalar, dtype: Option<DType>) -> Element {
+    // Whole numbers up to here are exact in these types.
+    const HALF: f64 = 2048.0;
+    const BRAIN: f64 = 256.0;
+    let exact = |value: f64, most: f64| value.abs() <= most && value.fract() == 0.0;
+    match (value, dtype) {
+        (Scalar::Float(value), Some(DType::F32)) => {
+            #[expect(clippy::cast_possible_truncation, reason = "rounds as the type does")]
+            let rounded = value as f32;
+            Some(Scalar::Float(rounded.into()))
+        }
+        (Scalar::Float(value), Some(DType::F64)) => Some(Scalar::Float(value)),
+        (value, Some(DType::F16)) => {
+            value.number().is_some_and(|n| exact(n, HALF)).then_some(value)
+        }
+        (value, Some(DType::BF16)) => {
+            value.number().is_some_and(|n| exact(n, BRAIN)).then_some(value)
+        }
+        (Scalar::Int(value), Some(DType::F32)) if value.known().is_some() => {
+            held(Scalar::Float(Scalar::Int(value).number()?), dtype)
+        }
+        (Scalar::Int(value), dtype) => fits(&value, dtype).then_some(Scalar::Int(value)),
+        (Scalar::Float(_), _) => None,
+    }
+}
+
+/// Whether an integer type holds a value; of names, the wide ones do.
+fn fits(value: &Expr, dtype: Option<DType>) -> bool {
+    let range = match dtype {
+        None | Some(DType::I64 | DType::F32 | DType::F64) => return true,
+        Some(DType::I32) => i64::from(i32::MIN)..=i64::from(i32::MAX),
+        Some(DType::U32) => 0..=i64::from(u32::MAX),
+        Some(DType::U64) => 0..=i64::MAX,
+        Some(DType::I16) => i64::from(i16::MIN)..=i64::from(i16::MAX),
+        Some(DType::U16) => 0..=i64::from(u16::MAX),
+        Some(DType::I8) => i64::from(i8::MIN)..=i64::from(i8::MAX),
+        Some(DType::U8) => 0..=i64::from(u8::MAX),
+        Some(DType::Bool) => 0..=1,
+        Some(_) => return false,
+    };
+    let is_wide = matches!(dtype, Some(DType::I32 | DType::U32 | DType::U64));
+    value.known().map_or(is_wide, |value| range.contains(&value))
 }
 
 /// The product of a shape in numbers, if it fits.
@@ -128,5 +177,36 @@ fn element_of(dtype: DType, bytes: &[u8]) -> Option<Scalar> {
         DType::F32 => Some(Scalar::Float(f32::from_le_bytes(bytes.try_into().ok()?).into())),
         DType::F64 => Some(Scalar::Float(f64::from_le_bytes(bytes.try_into().ok()?))),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn float(value: f64, dtype: DType) -> Element {
+        held(Scalar::Float(value), Some(dtype))
+    }
+
+    fn int(value: i64, dtype: DType) -> Element {
+        held(Scalar::Int(Expr::Known(value)), Some(dtype))
+    }
+
+    #[test]
+    fn values_are_as_their_type_holds_them() {
+        // 10 * 0.7 is 7 in single precision and a little less in double.
+        assert_eq!(float(10.0 * f64::from(0.7_f32), DType::F32), Some(Scalar::Float(7.0)));
+        assert_eq!(int(16_777_217, DType::F32), Some(Scalar::Float(16_777_216.0)));
+        assert_eq!((float(4099.0, DType::F16), float(0.5, DType::BF16)), (None, None));
+        assert_eq!(int(50_000_000_000, DType::I32), None);
+        assert_eq!((int(-1, DType::U8), int(2, DType::Bool)), (None, None));
+        assert_eq!(int(1 << 40, DType::I64), Some(Scalar::Int(Expr::Known(1 << 40))));
+    }
+
+    #[test]
+    fn names_are_held_where_sizes_are_calculated() {
+        let name = |dtype| held(Scalar::Int(Expr::name("n")), Some(dtype)).is_some();
+        assert!(name(DType::I64) && name(DType::I32) && name(DType::F32));
+        assert!(!name(DType::F16) && !name(DType::U8));
     }
 }

@@ -18,6 +18,10 @@ use lowtide_core::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Shape arithmetic has a handful of elements an operator; a model may spend that as it likes.
+const ELEMENTS_PER_OP: usize = 16;
+const SPARE_ELEMENTS: usize = 1 << 18;
+
 /// What is known of the tensors of one graph.
 pub(crate) type Facts = IndexVec<TensorId, Fact>;
 
@@ -42,6 +46,7 @@ pub(crate) fn infer(model: &Model, graph: GraphId, config: &ResolveConfig) -> In
         config,
         names: names(model, config),
         budget,
+        elements: ELEMENTS_PER_OP * ops + SPARE_ELEMENTS,
         contradictions: Contradictions::new(),
     };
     let facts = inference.graph(graph, BTreeMap::new());
@@ -63,6 +68,8 @@ pub(crate) struct Inference<'a> {
     names: BTreeSet<&'a str>,
     /// Operators that may still be looked at.
     budget: usize,
+    /// Elements that may still be remembered, so that memory stays in proportion to the model.
+    elements: usize,
     contradictions: Contradictions,
 }
 
@@ -115,11 +122,21 @@ impl Inference<'_> {
             let (merged, conflict) = merge(fact, &facts[output]);
             let name = &graph.tensors[output].name;
             conflicts.extend(conflict.map(|conflict| format!("`{name}` {conflict}")));
-            facts[output] = merged;
+            facts[output] = self.within_budget(merged);
         }
         if !conflicts.is_empty() {
             self.contradiction((within, id), op, &conflicts.join("; "));
         }
+    }
+
+    /// The fact, without its elements once too many are remembered.
+    fn within_budget(&mut self, fact: Fact) -> Fact {
+        let count = fact.elements.as_ref().map_or(0, Vec::len);
+        if let Some(left) = self.elements.checked_sub(count) {
+            self.elements = left;
+            return fact;
+        }
+        Fact { elements: None, ..fact }
     }
 
     /// A body is inferred several times; what was found first stays.

@@ -308,6 +308,29 @@ fn a_model_is_written_in_the_planned_order() {
 }
 
 #[test]
+fn what_is_read_is_never_written_over_and_a_failure_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    fs::copy(model("swiftnet_like.onnx"), path("m.onnx")).unwrap();
+    std::os::unix::fs::symlink(path("m.onnx"), path("link.onnx")).unwrap();
+    let before = fs::read(path("m.onnx")).unwrap();
+    for target in ["m.onnx", "link.onnx"] {
+        for flag in ["--onnx", "-o", "--graph"] {
+            let message = refused(&["plan", &path("m.onnx"), flag, &path(target)]);
+            assert!(message.contains("wants another name"), "{message}");
+        }
+    }
+    refused(&["plan", &path("m.onnx"), "--onnx", &path("o"), "--graph", &path("o")]);
+    // A hard link is another name of the same file: it is replaced, the model stays.
+    fs::hard_link(path("m.onnx"), path("hard.onnx")).unwrap();
+    run(0, &["plan", &path("m.onnx"), "--onnx", &path("hard.onnx"), "--order", "score"]);
+    assert_eq!(fs::read(path("m.onnx")).unwrap(), before);
+    refused(&["plan", &path("m.onnx"), "-o", &path("no/folder.json")]);
+    let names = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(names, 3, "{:?}", fs::read_dir(dir.path()).unwrap().collect::<Vec<_>>());
+}
+
+#[test]
 fn flags_that_mean_nothing_are_named() {
     let args = [
         "plan",

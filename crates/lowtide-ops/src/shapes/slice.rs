@@ -86,6 +86,9 @@ fn place(at: &Expr, len: &Expr) -> Extent {
 
 /// How many indices a cut takes.
 fn cut_count(len: usize, start: i64, end: i64, step: i64) -> usize {
+    if len == 0 {
+        return 0;
+    }
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let from_start = |at: i64| if at < 0 { at.saturating_add(len) } else { at };
     let (low, high) = if step > 0 { (0, len) } else { (-1, len.saturating_sub(1)) };
@@ -129,6 +132,16 @@ mod tests {
 
     const FIRST: [&str; 3] =
         ["weight s i64 1 = 1", "weight e i64 1 = 9223372036854775807", "weight a i64 1 = 1"];
+
+    #[test]
+    fn nothing_is_cut_out_of_nothing_backward_either() {
+        for (start, end, step) in [("5", "8", "-1"), ("-7", "-4", "-2"), ("0", "9", "1")] {
+            let [s, e, t] = [("s", start), ("e", end), ("t", step)]
+                .map(|(name, value)| format!("weight {name} i64 1 = {value}"));
+            let lines = [&s, &e, "weight a i64 1 = 0", &t, "input x 0", "y = Slice(x, s, e, a, t)"];
+            infers(&lines, "f32 [0]");
+        }
+    }
 
     #[test]
     fn a_slice_to_the_end_is_shorter_by_its_start() {

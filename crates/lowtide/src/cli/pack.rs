@@ -10,6 +10,7 @@ use lowtide::planner::{PlanConfig, live_bound, live_sums, pack};
 
 pub(super) fn run(args: &PackArgs) -> anyhow::Result<Answer> {
     let name = args.problem.display().to_string();
+    out::check_targets(&[&args.problem], &[args.output.as_deref()])?;
     let bytes = out::read_file(&args.problem)?;
     let named = formats::read_problem(&bytes)
         .with_context(|| format!("`{name}` is not a placement problem that can be read"))?;

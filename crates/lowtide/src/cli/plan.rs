@@ -14,6 +14,8 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     let config = args.config();
     let options = args.model.options()?;
     let path = &args.model.model;
+    let targets = [&args.output, &args.events, &args.lifetimes, &args.graph, &args.onnx];
+    out::check_targets(&[path], &targets.map(Option::as_deref))?;
     let name = path.display().to_string();
     let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
     let loaded = loaded?;
@@ -34,9 +36,14 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     Ok(within(args, &figures))
 }
 
-fn write_onnx(path: &Path, loaded: &Loaded, planned: &Planned) -> anyhow::Result<()> {
+fn write_onnx(path: &Path, from: &Path, loaded: &Loaded, planned: &Planned) -> anyhow::Result<()> {
     let file =
         loaded.file.as_ref().context("--onnx writes ONNX models, and this is a graph file")?;
+    let external = loaded.weights.as_ref().is_some_and(|report| report.external > Bytes::ZERO);
+    if external && path.parent() != from.parent() {
+        let text = "warning: this model has weights in other files, which have to lie beside it";
+        out::message(text);
+    }
     let order = planned.order.schedule().as_slice();
     out::write_file(path, |out| write_reordered(file, order, out))
 }
@@ -75,7 +82,7 @@ fn write_files(args: &PlanArgs, loaded: &Loaded, planned: &Planned) -> anyhow::R
         })?;
     }
     if let Some(path) = &args.onnx {
-        write_onnx(path, loaded, planned)?;
+        write_onnx(path, &args.model.model, loaded, planned)?;
     }
     if let Some(path) = &args.graph {
         out::write_file(path, |file| formats::write_graph(graph, file))?;
