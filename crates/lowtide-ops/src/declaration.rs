@@ -10,6 +10,7 @@
 
 use crate::call::ShapeRule;
 use crate::cost::CostRule;
+use crate::scratch::ScratchRule;
 use crate::tables;
 use lowtide_core::{ModelOp, Value};
 
@@ -24,6 +25,8 @@ pub(crate) struct Declaration {
     pub(crate) shape: Option<ShapeRule>,
     /// How much it calculates, if that is not what most types of its family do.
     pub(crate) cost: Option<CostRule>,
+    /// Memory that it needs while it runs, if any.
+    pub(crate) scratch: Option<ScratchRule>,
 }
 
 impl Declaration {
@@ -38,11 +41,17 @@ impl Declaration {
         self.cost = Some(rule);
         self
     }
+
+    /// The same type with scratch memory.
+    pub(crate) const fn scratch(mut self, rule: ScratchRule) -> Self {
+        self.scratch = Some(rule);
+        self
+    }
 }
 
 /// A row of a type with this sharing rule.
 pub(crate) const fn row(kind: &'static str, rule: Rule) -> Declaration {
-    Declaration { kind, rule, shape: None, cost: None }
+    Declaration { kind, rule, shape: None, cost: None, scratch: None }
 }
 
 /// How the first output of an operator relates to its inputs. Other outputs share nothing.

@@ -23,6 +23,7 @@ mod infer;
 #[cfg(test)]
 mod properties;
 mod resolve;
+mod scratch;
 mod shapes;
 mod sharing;
 mod sizes;

@@ -10,7 +10,7 @@
 use crate::fact::Fact;
 use crate::infer::{Facts, Inferred, infer};
 use crate::sharing::{self, Shares};
-use crate::{Cost, ResolveConfig, ResolveError, cost, declaration, sizes};
+use crate::{Cost, ResolveConfig, ResolveError, cost, declaration, scratch, sizes};
 use lowtide_core::{
     DType, Dim, Graph, GraphBuilder, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor,
     Op, OpId, Sharing, Size, Source, Tensor, TensorId, TensorKind,
@@ -61,7 +61,8 @@ pub fn resolve(
         builder.tensor(tensor.clone());
     }
     for (op, shares) in source.ops.iter().zip(&of_op) {
-        builder.op(resolved_op(op, shares));
+        let scratch = scratch::size(model, op, &facts, config)?;
+        builder.op(resolved_op(op, shares).scratch(scratch));
     }
     Ok(Resolved {
         graph: builder.finish()?,

@@ -10,7 +10,7 @@ use crate::shapes::{
     attention, conv, einsum, like_first, loss, matmul, pool, quantise, recurrent, resize, select,
     signal,
 };
-use crate::work;
+use crate::{scratch, work};
 
 /// The rows.
 pub(super) static TABLE: Table = Table {
@@ -28,14 +28,14 @@ pub(super) static TABLE: Table = Table {
         copies("Det").shape(matmul::det),
         copies("DynamicQuantizeLinear").shape(quantise::dynamic).cost(work::some_each),
         copies("Einsum").shape(einsum::einsum).cost(work::einsum),
-        copies("GRU").shape(recurrent::recurrent).cost(work::recurrent),
+        copies("GRU").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
         copies("Gemm").shape(matmul::gemm).cost(work::gemm),
         copies("GlobalAveragePool").shape(pool::global).cost(work::one_each_read),
         copies("GlobalLpPool").shape(pool::global).cost(work::one_each_read),
         copies("GlobalMaxPool").shape(pool::global).cost(work::one_each_read),
         copies("HammingWindow").shape(signal::window).cost(work::some_each),
         copies("HannWindow").shape(signal::window).cost(work::some_each),
-        copies("LSTM").shape(recurrent::recurrent).cost(work::recurrent),
+        copies("LSTM").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
         copies("LpPool").shape(pool::pool).cost(work::window),
         copies("MatMul").shape(matmul::matmul).cost(work::matmul),
         copies("MatMulInteger").shape(matmul::integer).cost(work::matmul),
@@ -48,7 +48,7 @@ pub(super) static TABLE: Table = Table {
         copies("QLinearConv").shape(conv::qlinear_conv).cost(work::qlinear_conv),
         copies("QLinearMatMul").shape(matmul::qlinear).cost(work::matmul),
         copies("QuantizeLinear").shape(quantise::quantize).cost(work::some_each),
-        copies("RNN").shape(recurrent::recurrent).cost(work::recurrent),
+        copies("RNN").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
         copies("RoiAlign").shape(resize::roi_align).cost(work::some_each),
         copies("RotaryEmbedding").shape(like_first).cost(work::some_each),
         copies("STFT").shape(signal::stft),

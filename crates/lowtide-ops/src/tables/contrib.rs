@@ -10,7 +10,7 @@ use crate::shapes::{
     attention, contrib, conv, embed, image, layout, like_first, matmul, normalise, pad, pool,
     quantise, recurrent, reduce, resize, select, signal, text, unknown,
 };
-use crate::work;
+use crate::{scratch, work};
 
 /// The rows.
 pub(super) static TABLE: Table = Table {
@@ -31,7 +31,10 @@ pub(super) static TABLE: Table = Table {
         copies("DequantizeBFP").shape(unknown),
         copies("DequantizeLinear").shape(quantise::dequantize).cost(work::some_each),
         copies("DequantizeWithOrder").shape(quantise::to_named),
-        copies("DynamicQuantizeLSTM").shape(recurrent::quantised).cost(work::recurrent),
+        copies("DynamicQuantizeLSTM")
+            .shape(recurrent::quantised)
+            .cost(work::recurrent)
+            .scratch(scratch::quantised_gates),
         copies("DynamicQuantizeMatMul").shape(matmul::dynamic).cost(work::matmul),
         copies("DynamicTimeWarping").shape(contrib::path),
         copies("EmbedLayerNormalization").shape(embed::embed).cost(work::some_each),
