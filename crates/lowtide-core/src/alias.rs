@@ -18,7 +18,7 @@
 //! way down), so a chain of n mutations has O(n) waits, not n².
 //! Cost: O((n + waits) log n) for disjoint slices.
 
-use crate::{Bytes, GraphError, IndexVec, Lists, Op, OpId, Sharing, Size, Tensor, TensorId};
+use crate::{Bytes, GraphError, IndexVec, Lists, Op, OpId, Sharing, Tensor, TensorId};
 
 /// Which bytes of which storage a tensor takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,21 +181,25 @@ fn view_extent(
     offset: Option<Bytes>,
 ) -> Result<Extent, GraphError> {
     let Some(offset) = offset else { return Ok(Extent { is_exact: false, ..base }) };
-    let Some(bytes) = tensors[view].size.bound() else {
-        return Ok(Extent { is_exact: base.is_exact && offset == Bytes::ZERO, ..base });
-    };
+    let bytes = tensors[view].size.bound();
     let outside = || GraphError::ViewOutside {
         view: tensors[view].label(view),
         base: tensors[of].label(of),
-        end: offset.0.saturating_add(bytes.0),
-        base_size: base.bytes.map_or(Size::Unknown, Size::Fixed),
+        end: offset.0.saturating_add(bytes.unwrap_or_default().0),
+        base_size: tensors[of].size,
     };
-    let end = offset.checked_add(bytes).ok_or_else(outside)?;
-    if base.bytes.is_some_and(|limit| end > limit) || end > Bytes::MAX_TOTAL {
+    let end = offset.checked_add(bytes.unwrap_or_default()).ok_or_else(outside)?;
+    // Below a view in another order an offset counts that view's elements, which may lie anywhere.
+    let limit = if base.is_exact { base.bytes } else { tensors[of].size.bound() };
+    if limit.is_some_and(|limit| end > limit) || end > Bytes::MAX_TOTAL {
         return Err(outside());
     }
-    let start = base.start + offset;
-    Ok(Extent { start, bytes: Some(bytes), ..base })
+    if !base.is_exact {
+        return Ok(base);
+    }
+    // Without a size of its own, a view may reach to the end of its base.
+    let rest = base.bytes.map(|all| all - offset);
+    Ok(Extent { start: base.start + offset, bytes: bytes.or(rest), ..base })
 }
 
 fn refuse_resizing(

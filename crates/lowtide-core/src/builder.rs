@@ -22,7 +22,7 @@ use crate::{
     TensorKind,
 };
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// Collects the parts of a graph.
 #[derive(Clone, Debug, Default)]
@@ -123,6 +123,8 @@ impl GraphBuilder {
             Sharing::MayOverwrite { .. } => 2,
             Sharing::PartOf { .. } => 3,
         });
+        let mut seen = BTreeSet::new();
+        op.sharing.retain(|&sharing| seen.insert(sharing));
         self.ops.push(op)
     }
 

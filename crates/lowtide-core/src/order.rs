@@ -242,6 +242,41 @@ mod tests {
         assert_eq!(early, OrderError::NotReady { position: 2, op: "m".into() });
     }
 
+    /// `a`, a view `v` of it, a view `w` of `v` that `m` changes, and a view `u` of the upper half of `a`.
+    fn changed_below_a_view(v_size: Size, v_offset: Option<u64>, w_offset: u64) -> Graph {
+        let half = Size::Fixed(Bytes(32));
+        let mut b = GraphBuilder::new("views");
+        let x = b.input("x", SIZE);
+        let a = b.computed("a", SIZE);
+        let v = b.computed("v", v_size);
+        let [w, u, changed, y] = ["w", "u", "w'", "y"].map(|name| b.computed(name, half));
+        let view = |output, of, offset: Option<u64>| Sharing::View {
+            output,
+            of,
+            offset: offset.map(Bytes),
+        };
+        b.op(Op::new("a", "A", [x], [a]));
+        b.op(Op::new("v", "V", [a], [v]).sharing(view(v, a, v_offset)));
+        b.op(Op::new("w", "V", [v], [w]).sharing(view(w, v, Some(w_offset))));
+        b.op(Op::new("u", "V", [a], [u]).sharing(view(u, a, Some(32))));
+        b.op(Op::new("m", "M", [w], [changed]).sharing(Sharing::Mutates { output: changed, of: w }));
+        b.op(Op::new("reader", "R", [u], [y]));
+        b.finish().unwrap()
+    }
+
+    #[test]
+    fn offsets_add_up_through_views_of_unknown_size_and_mean_nothing_below_another_order() {
+        let late_reader = |graph: &Graph| order(graph, &[0, 1, 2, 3, 4, 5]).is_ok();
+        // `w` is the lower half of `a`: the reader of the upper half may come late.
+        assert!(late_reader(&changed_below_a_view(Size::Unknown, Some(0), 0)));
+        // `v` begins in the middle, so `w` is the upper half.
+        assert!(!late_reader(&changed_below_a_view(Size::Unknown, Some(32), 0)));
+        // `v` is in another order, so `w` may be anywhere.
+        assert!(!late_reader(&changed_below_a_view(SIZE, None, 0)));
+        // An expanded view has more bytes than its base, and so has room for an offset.
+        assert!(!late_reader(&changed_below_a_view(Size::Fixed(Bytes(256)), None, 128)));
+    }
+
     #[test]
     fn the_order_of_the_file_is_mended_as_little_as_possible() {
         let graph = mutated_after_two_readers();

@@ -129,6 +129,7 @@ impl<'a> InPlace<'a> {
             && !self.has_predecessor[output]
             && size(output).is_some()
             && size(output) == size(storage)
+            && size(of) == size(storage)
             && self.graph.extent(of).bytes == size(storage)
             && self.graph.extent(of).is_exact
     }

@@ -270,3 +270,36 @@ fn a_bound_above_the_peak_of_its_own_plan() {
     let faults = check(&graph, plan).unwrap_err().0;
     assert!(matches!(faults.as_slice(), [Fault::BoundAbovePeak { .. }]), "{faults:#?}");
 }
+
+#[test]
+fn faults_of_a_hostile_plan_are_cut_off() {
+    let graph = two_and_one([64; 3]);
+    let mut plan = in_one_pool_buffer(64).plan(&graph);
+    plan.events = vec![Event::Free(ResidenceId::new(0)); 5000];
+    let faults = check(&graph, plan).unwrap_err().0;
+    // Those of the claims come on top.
+    assert!(faults.len() < 1010, "{}", faults.len());
+    assert!(faults.iter().any(|fault| matches!(fault, Fault::More { kept: 1000, .. })));
+}
+
+#[test]
+fn padding_lies_inside_the_arena() {
+    let graph = two_and_one([64, 64, 60]);
+    let residences =
+        [(tensor(1), 0, 0, 64, 0..3), (tensor(2), 1, 0, 64, 1..3), (tensor(3), 2, 0, 60, 2..3)];
+    let by_hand = |size| ByHand {
+        spaces: match size {
+            192 => &[(ARENA, 192)],
+            _ => &[(ARENA, 188)],
+        },
+        buffers: &[(0, Some(0), 0..1), (0, Some(64), 1..2), (0, Some(128), 2..3)],
+        residences: &residences,
+        ..in_one_pool_buffer(64)
+    };
+    assert_eq!(by_hand(192).faults(&graph), []);
+    let faults = by_hand(188).faults(&graph);
+    assert!(
+        matches!(faults.as_slice(), [Fault::OutsideSpace { end: 192, size: 188, .. }]),
+        "{faults:#?}"
+    );
+}

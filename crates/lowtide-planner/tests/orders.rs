@@ -22,6 +22,8 @@ struct Memory<'g> {
     graph: &'g Graph,
     /// For each tensor, once it is there: storage and bytes, found by walking the sharing up.
     places: Vec<Option<(TensorId, u64, u64)>>,
+    /// Whether its elements may lie anywhere in these bytes: below a view in another order.
+    scattered: Vec<bool>,
     /// For each storage and byte, whose value is there.
     bytes: Vec<Vec<Option<TensorId>>>,
 }
@@ -29,7 +31,8 @@ struct Memory<'g> {
 impl<'g> Memory<'g> {
     fn new(graph: &'g Graph) -> Self {
         let len = graph.tensors().len();
-        let mut memory = Self { graph, places: vec![None; len], bytes: vec![Vec::new(); len] };
+        let (places, scattered) = (vec![None; len], vec![false; len]);
+        let mut memory = Self { graph, places, scattered, bytes: vec![Vec::new(); len] };
         for (id, tensor) in graph.tensors().iter_enumerated() {
             let bytes = tensor.size.bound().unwrap().0;
             memory.bytes[id.index()] = vec![None; usize::try_from(bytes).unwrap()];
@@ -52,7 +55,13 @@ impl<'g> Memory<'g> {
             None => (output, 0, size),
             Some((of, offset, _)) => {
                 let (storage, start, end) = self.places[of.index()].unwrap();
-                offset.map_or((storage, start, end), |o| (storage, start + o.0, start + o.0 + size))
+                let is_view = !matches!(sharing, Some((_, _, true)));
+                let is_scattered = self.scattered[of.index()];
+                self.scattered[output.index()] = is_scattered || (is_view && offset.is_none());
+                match offset.filter(|_| !is_scattered) {
+                    None => (storage, start, end),
+                    Some(o) => (storage, start + o.0, start + o.0 + size),
+                }
             }
         };
         self.places[output.index()] = Some(place);

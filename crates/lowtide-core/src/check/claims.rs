@@ -25,17 +25,29 @@ pub(super) fn judge(
     }
     let shown = certificate(graph, plan, plan.order_bound.proof);
     bound("order", plan.order_bound, shown, faults);
-    let peak = live.and_then(|live| live.iter().copied().max());
-    let is_shown = shown.is_some_and(|shown| plan.order_bound.bytes <= shown);
-    if let Some(peak) = peak.filter(|&peak| is_shown && peak < plan.order_bound.bytes) {
-        faults.push(Fault::BoundAbovePeak { bound: plan.order_bound.bytes, peak });
-    }
+    let peak = live.map(|live| live.iter().copied().max().unwrap_or_default());
+    above_peak("order", plan.order_bound, shown, peak, faults);
     let shown = match (plan.placement_bound.proof, live) {
         (Proof::LiveSum(_), None) => return,
         (Proof::LiveSum(Step(step)), Some(live)) => live.get(RunId::new(step)).copied(),
         (proof, _) => certificate(graph, plan, proof),
     };
     bound("placement", plan.placement_bound, shown, faults);
+    above_peak("placement", plan.placement_bound, shown, peak, faults);
+}
+
+/// A bound that is shown, and still above what this very plan needs, is none.
+fn above_peak(
+    which: &'static str,
+    claim: Bound,
+    shown: Option<Bytes>,
+    peak: Option<Bytes>,
+    faults: &mut Vec<Fault>,
+) {
+    let is_shown = shown.is_some_and(|shown| claim.bytes <= shown);
+    if let Some(peak) = peak.filter(|&peak| is_shown && peak < claim.bytes) {
+        faults.push(Fault::BoundAbovePeak { which, bound: claim.bytes, peak });
+    }
 }
 
 /// Name, claim and recomputed value of a statistic.

@@ -100,13 +100,50 @@ pub enum Fault {
     WrongStatistic { name: &'static str, found: u64, wanted: u64 },
     #[error("the {which} bound claims {found}, its certificate shows {shown}")]
     BoundNotShown { which: &'static str, found: Bytes, shown: Bytes },
-    #[error("the order bound is {bound}, above the peak of the plan, {peak}")]
-    BoundAbovePeak { bound: Bytes, peak: Bytes },
+    #[error("the {which} bound is {bound}, above the peak of the plan, {peak}")]
+    BoundAbovePeak { which: &'static str, bound: Bytes, peak: Bytes },
+    #[error("these are {kept} faults, and the check ends here; at least {more} more were found")]
+    More { kept: usize, more: usize },
     #[error("the {which} bound has a proof of the wrong kind: {found}")]
     WrongProof { which: &'static str, found: String },
 }
 
-/// All faults of a plan; never empty.
+/// Faults as they are found. A hostile plan can have any number, each with names, so only so many are kept.
+#[derive(Debug, Default)]
+pub(super) struct FaultList {
+    kept: Vec<Fault>,
+    more: usize,
+}
+
+impl FaultList {
+    /// How many are kept.
+    const LIMIT: usize = 1000;
+
+    pub(super) fn push(&mut self, fault: Fault) {
+        if self.is_full() {
+            self.more += 1;
+        } else {
+            self.kept.push(fault);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.kept.len() >= Self::LIMIT
+    }
+
+    pub(super) fn into_vec(mut self) -> Vec<Fault> {
+        if self.is_full() {
+            self.kept.push(Fault::More { kept: Self::LIMIT, more: self.more });
+        }
+        self.kept
+    }
+}
+
+/// The faults of a plan; never empty. Of very many, the first thousand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults(pub Vec<Fault>);
 

@@ -1,5 +1,6 @@
 //! First stage: do the tables of a plan fit each other and the graph, before anything is replayed?
 
+use super::fault::FaultList;
 use super::{Fault, address, is_placed, op_label, reserved_bytes, tensor_label};
 use crate::{
     Buffer, BufferId, Bytes, Graph, Id, Interval, Occupant, Plan, Residence, ResidenceId, Size,
@@ -8,11 +9,11 @@ use crate::{
 
 /// All faults of the tables.
 pub(super) fn faults(graph: &Graph, plan: &Plan) -> Vec<Fault> {
-    let mut tables = Tables { graph, plan, faults: Vec::new() };
+    let mut tables = Tables { graph, plan, faults: FaultList::default() };
     tables.fingerprint();
     if !tables.faults.is_empty() {
         // Against another graph every row would be wrong.
-        return tables.faults;
+        return tables.faults.into_vec();
     }
     tables.spaces();
     tables.schedule();
@@ -25,13 +26,13 @@ pub(super) fn faults(graph: &Graph, plan: &Plan) -> Vec<Fault> {
     if tables.faults.is_empty() && plan.reuse == crate::Reuse::Safe {
         tables.safe_mode();
     }
-    tables.faults
+    tables.faults.into_vec()
 }
 
 struct Tables<'a> {
     graph: &'a Graph,
     plan: &'a Plan,
-    faults: Vec<Fault>,
+    faults: FaultList,
 }
 
 impl Tables<'_> {
@@ -203,8 +204,13 @@ impl Tables<'_> {
         };
         let start = buffer.offset.unwrap_or_default().checked_add(residence.offset);
         let end = start.and_then(|start| start.checked_add(wanted.bound().unwrap_or_default()));
-        if end.is_none_or(|end| end > limit) {
-            let (end, size) = (end.map_or(u64::MAX, |end| end.0), limit.0);
+        // Padding is the buffer's own too, so it lies inside the arena.
+        let padded = end.and_then(|end| match buffer.offset {
+            Some(_) => end.align_up(self.plan.align),
+            None => Some(end),
+        });
+        if padded.is_none_or(|end| end > limit) {
+            let (end, size) = (padded.map_or(u64::MAX, |end| end.0), limit.0);
             self.faults.push(Fault::OutsideSpace { residence: id, what: what(), end, size });
         }
         self.inner_offset(id, residence);

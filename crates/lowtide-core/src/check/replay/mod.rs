@@ -11,6 +11,7 @@ mod end;
 mod operands;
 mod permissions;
 
+use super::fault::FaultList;
 use super::shadow::{Address, Found, Range, Region, Segments};
 use super::tables::label;
 use super::{Fault, address, is_placed, padded, reserved_bytes, tensor_label};
@@ -31,6 +32,9 @@ pub(super) struct Replayed {
 pub(super) fn run(graph: &Graph, plan: &Plan) -> Replayed {
     let mut replay = Replay::new(graph, plan);
     for (index, &event) in plan.events.iter().enumerate() {
+        if replay.faults.is_full() {
+            break;
+        }
         match event {
             Event::Alloc(id) => replay.alloc(index, id),
             Event::Free(id) => replay.free(index, id),
@@ -41,8 +45,10 @@ pub(super) fn run(graph: &Graph, plan: &Plan) -> Replayed {
             }
         }
     }
-    replay.finish();
-    Replayed { faults: replay.faults, live: replay.live }
+    if !replay.faults.is_full() {
+        replay.finish();
+    }
+    Replayed { faults: replay.faults.into_vec(), live: replay.live }
 }
 
 /// What some bytes hold: the value of a tensor, whose storage begins at `base`.
@@ -68,7 +74,7 @@ struct Encounter {
 struct Replay<'a> {
     graph: &'a Graph,
     plan: &'a Plan,
-    faults: Vec<Fault>,
+    faults: FaultList,
     live: IndexVec<RunId, Bytes>,
     live_now: u64,
     states: IndexVec<ResidenceId, State>,
@@ -100,7 +106,7 @@ impl<'a> Replay<'a> {
         let mut replay = Self {
             graph,
             plan,
-            faults: Vec::new(),
+            faults: FaultList::default(),
             live: IndexVec::new(),
             live_now: 0,
             states: IndexVec::filled(plan.residences.len(), State::Before),
@@ -131,7 +137,9 @@ impl<'a> Replay<'a> {
             if is_mutated && !is_placed(self.graph, self.plan, root) && !self.changed_outside[root]
             {
                 self.changed_outside[root] = true;
-                self.put(root, Self::outside(root));
+                if self.graph.tensors()[root].kind != TensorKind::Computed {
+                    self.put(root, Self::outside(root));
+                }
             }
         }
     }

@@ -77,7 +77,8 @@ impl Replay<'_> {
         if extent.bytes != Some(old_size) || !extent.is_exact {
             return Err("the input is only a piece, or another order, of what lies there");
         }
-        if distance.is_none() && new_size != old_size {
+        let of_size = self.graph.tensors()[input].size.fixed();
+        if distance.is_none() && (new_size != old_size || of_size != Some(new_size)) {
             return Err("the sizes differ");
         }
         let start = self.address(new);
