@@ -8,9 +8,7 @@
 //! Each comes with a certificate: the operator, or the step. Cost: near-linear.
 
 use crate::PlanConfig;
-use lowtide_core::{
-    Bound, Bytes, Graph, OpId, Owner, Problem, Proof, Rect, Sharing, Step, TensorId, TensorKind,
-};
+use lowtide_core::{Bound, Bytes, Graph, OpId, Problem, Proof, Rect, Sharing, Step, TensorId};
 
 /// A bound for every order of the operators.
 pub fn order_bound(graph: &Graph, config: &PlanConfig) -> Bound {
@@ -34,13 +32,7 @@ impl Sizes<'_> {
     /// Bytes that a storage takes at least; zero if the plan does not place it.
     fn storage(&self, storage: TensorId) -> Bytes {
         let tensor = &self.graph.tensors()[storage];
-        let is_placed = match tensor.kind {
-            TensorKind::Computed => true,
-            TensorKind::Input => self.config.inputs == Owner::Arena,
-            TensorKind::Weight => false,
-        };
-        let is_callers = self.config.outputs == Owner::Caller && self.graph.holds_output(storage);
-        match (is_placed && !is_callers, self.graph.is_part(storage)) {
+        match (self.config.places(self.graph, storage), self.graph.is_part(storage)) {
             (false, _) => Bytes::ZERO,
             // Side by side in a whole, parts are not padded.
             (true, true) => tensor.size.bound().unwrap_or_default(),

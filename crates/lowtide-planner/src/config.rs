@@ -1,6 +1,6 @@
 //! [`PlanConfig`]: everything that a plan depends on besides the graph.
 
-use lowtide_core::{Align, Owner, Reuse};
+use lowtide_core::{Align, Graph, Owner, Reuse, TensorId, TensorKind};
 
 /// How to plan. Equal graph and equal config give equal plans, byte for byte.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,20 @@ impl Default for PlanConfig {
             outputs: Owner::Arena,
             align: Align::default(),
             pack_steps: 100_000_000,
+        }
+    }
+}
+
+impl PlanConfig {
+    /// Whether a plan gives `tensor` memory of its own: it is a storage, and not in the caller's memory.
+    pub(crate) fn places(&self, graph: &Graph, tensor: TensorId) -> bool {
+        if self.outputs == Owner::Caller && graph.holds_output(tensor) {
+            return false;
+        }
+        match graph.tensors()[tensor].kind {
+            TensorKind::Computed => graph.is_storage(tensor),
+            TensorKind::Input => self.inputs == Owner::Arena && !graph.ops().is_empty(),
+            TensorKind::Weight => false,
         }
     }
 }

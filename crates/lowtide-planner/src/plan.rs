@@ -6,8 +6,8 @@ use crate::{
     score_order,
 };
 use lowtide_core::{
-    Bound, Buffer, BufferId, Bytes, Graph, Order, Owner, Placement, Plan, PlanStats, Problem,
-    Proof, Reuse, Size, Step, TensorKind,
+    Bound, Buffer, BufferId, Bytes, Graph, Order, Placement, Plan, PlanStats, Problem, Proof,
+    Reuse, Size, Step,
 };
 
 /// A plan and what was learned on the way.
@@ -66,7 +66,7 @@ pub fn plan(graph: &Graph, config: &PlanConfig) -> Result<Planned, PlanError> {
     if config.order == OrderRule::Score
         || (config.order == OrderRule::Best && !best.is_least(graph, config))
     {
-        let order = score_order(graph, config.score, config.inputs);
+        let order = score_order(graph, config);
         let score = Candidate::new(graph, "score", order, config);
         tried.push(score.tried());
         if config.order == OrderRule::Score || score.placement.size < best.placement.size {
@@ -137,15 +137,8 @@ impl Candidate {
     }
 
     fn stats(&self, graph: &Graph, config: &PlanConfig) -> PlanStats {
-        let inputs_placed = config.inputs == Owner::Arena && !graph.ops().is_empty();
-        let placed = || {
-            graph.tensors().iter_enumerated().filter(|&(id, tensor)| match tensor.kind {
-                _ if config.outputs == Owner::Caller && graph.holds_output(id) => false,
-                TensorKind::Computed => graph.is_storage(id),
-                TensorKind::Input => inputs_placed,
-                TensorKind::Weight => false,
-            })
-        };
+        let placed =
+            || graph.tensors().iter_enumerated().filter(|&(id, _)| config.places(graph, id));
         let padded = |bytes: Bytes| bytes.align_up(config.align).expect("sizes fit with padding");
         let peak_step = match self.bound.proof {
             Proof::LiveSum(step) => step,

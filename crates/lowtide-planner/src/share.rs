@@ -8,15 +8,16 @@
 //!
 //! An output is written over an input when the operator allows it, the input's whole storage dies there, the
 //! sizes are fixed and equal, no other operand lies on those bytes, their elements stand in the same order, and
-//! the storage is neither the caller's nor an output of the graph. That is never worse for the live sum, which would hold both during that step.
-//! Tensors of unknown size, and unknown scratch, go to the pool, each on its own. Cost: O(n log n).
+//! the storage is neither the caller's nor an output of the graph. That is never worse for the live sum, which
+//! would hold both during that step. Tensors of unknown size, and unknown scratch, go to the pool, each on its
+//! own. Cost: O(n log n).
 
 use crate::PlanConfig;
 use crate::lifetimes::storage_lifetimes;
 use lowtide_core::{
     Buffer, BufferId, Bytes, Graph, Id, IndexVec, Interval, Item, Lifetimes, Occupant, Op, Order,
-    Owner, Problem, Residence, ResidenceId, Reuse, RunId, Sharing, Size, Space, SpaceId, SpaceKind,
-    Step, TensorId, TensorKind,
+    Problem, Residence, ResidenceId, Reuse, RunId, Sharing, Size, Space, SpaceId, SpaceKind, Step,
+    TensorId, TensorKind,
 };
 
 use std::collections::BTreeSet;
@@ -55,18 +56,12 @@ fn placed_lifetimes(graph: &Graph, order: &Order, config: &PlanConfig) -> Lifeti
     let mut lifetimes = storage_lifetimes(graph, order);
     let all = Interval::new(Step::ZERO, Step::from_index(order.len()));
     for (id, tensor) in graph.tensors().iter_enumerated() {
-        if config.outputs == Owner::Caller && graph.holds_output(id) {
+        if !config.places(graph, id) {
             lifetimes[id] = None;
-            continue;
-        }
-        let kept = Some(all).filter(|all| tensor.is_output && !all.is_empty());
-        match tensor.kind {
-            TensorKind::Computed => {}
-            TensorKind::Input if config.inputs == Owner::Arena => {
-                let life = lifetimes[id].or(kept);
-                lifetimes[id] = life.map(|life| Interval { start: Step::ZERO, ..life });
-            }
-            TensorKind::Input | TensorKind::Weight => lifetimes[id] = None,
+        } else if tensor.kind == TensorKind::Input {
+            // The caller writes it before the first step; as an output it stays although nothing reads it.
+            let life = lifetimes[id].or(tensor.is_output.then_some(all));
+            lifetimes[id] = life.map(|life| Interval { start: Step::ZERO, ..life });
         }
     }
     lifetimes

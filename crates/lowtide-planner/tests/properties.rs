@@ -97,7 +97,7 @@ fn equal_input_gives_equal_plans() {
 fn another_order_of_the_file_changes_no_bound_and_no_peak_of_an_order() {
     on_graphs(24, |graph, u| {
         let config = any_config(u)?;
-        let order = score_order(graph, config.score, config.inputs);
+        let order = score_order(graph, &config);
         let ops: Vec<OpId> = order.schedule().iter().copied().collect();
         let (other, ids) = reordered(graph, &ops);
         let mapped = graph.file_order().schedule().iter().map(|&op| ids[op]).collect();

@@ -87,13 +87,7 @@ impl<T: Copy + PartialEq> Segments<T> {
 
     /// Forgets the bytes of `range`; returns how many were set.
     pub(super) fn clear(&mut self, range: Range) -> u64 {
-        self.clear_if(range, |_| true)
-    }
-
-    /// Forgets those bytes of `range` whose value passes; returns how many those were.
-    pub(super) fn clear_if(&mut self, range: Range, mut pass: impl FnMut(T) -> bool) -> u64 {
-        let touched: Vec<(Range, T)> =
-            self.overlapping(range).filter(|&(_, value)| pass(value)).collect();
+        let touched: Vec<(Range, T)> = self.overlapping(range).collect();
         for &(part, value) in &touched {
             self.cut(part, value);
         }
@@ -152,9 +146,9 @@ mod tests {
         segments.set(range(0, 8), 'a');
         segments.set(range(2, 5), 'b');
         assert_eq!(bytes(&segments), "aabbbaaa..");
-        assert_eq!(segments.clear_if(range(1, 7), |value| value == 'a'), 3);
-        assert_eq!(bytes(&segments), "a.bbb..a..");
-        assert_eq!(segments.clear(range(0, 10)), 5);
+        assert_eq!(segments.clear(range(1, 3)), 2);
+        assert_eq!(bytes(&segments), "a..bbaaa..");
+        assert_eq!(segments.clear(range(0, 10)), 6);
         assert_eq!(bytes(&segments), "..........");
     }
 

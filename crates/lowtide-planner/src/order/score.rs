@@ -13,10 +13,8 @@
 //! Cost: O((operators + edges) log n). Not optimal: what an operator allocates does not count.
 //! From the seed text, section 3.3, with both terms scaled.
 
-use crate::ScoreWeights;
-use lowtide_core::{
-    Bytes, Graph, IndexVec, Lists, OpId, Order, Owner, Readiness, TensorId, TensorKind,
-};
+use crate::PlanConfig;
+use lowtide_core::{Bytes, Graph, IndexVec, Lists, OpId, Order, Readiness, TensorId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -24,8 +22,8 @@ use std::collections::BinaryHeap;
 ///
 /// # Panics
 /// If a weight is negative or not finite; [`plan`](crate::plan()) refuses such weights.
-pub fn score_order(graph: &Graph, weights: ScoreWeights, inputs: Owner) -> Order {
-    let mut rule = Rule::new(graph, weights, inputs);
+pub fn score_order(graph: &Graph, config: &PlanConfig) -> Order {
+    let mut rule = Rule::new(graph, config);
     let mut readiness = Readiness::new(graph);
     readiness.ready().for_each(|op| rule.offer(op));
     let mut ops = Vec::with_capacity(graph.ops().len());
@@ -56,9 +54,10 @@ struct Rule {
 }
 
 impl Rule {
-    fn new(graph: &Graph, weights: ScoreWeights, inputs: Owner) -> Self {
+    fn new(graph: &Graph, config: &PlanConfig) -> Self {
+        let weights = config.score;
         let seconds = seconds(graph);
-        let bytes = freeable_bytes(graph, inputs);
+        let bytes = freeable_bytes(graph, config);
         let uses = uses(graph, &bytes);
         let mut users: IndexVec<TensorId, (u32, u32)> = IndexVec::filled(bytes.len(), (0, 0));
         let mut most: f64 = 0.0;
@@ -138,15 +137,10 @@ fn seconds(graph: &Graph) -> IndexVec<OpId, f64> {
 }
 
 /// Bytes that come free with the last user of each storage; zero for what the plan never frees.
-fn freeable_bytes(graph: &Graph, inputs: Owner) -> IndexVec<TensorId, Bytes> {
+fn freeable_bytes(graph: &Graph, config: &PlanConfig) -> IndexVec<TensorId, Bytes> {
     let mut bytes: IndexVec<TensorId, Bytes> = IndexVec::filled(graph.tensors().len(), Bytes::ZERO);
     for (id, tensor) in graph.tensors().iter_enumerated() {
-        let is_placed = match tensor.kind {
-            TensorKind::Computed => graph.is_storage(id),
-            TensorKind::Input => inputs == Owner::Arena,
-            TensorKind::Weight => false,
-        };
-        if is_placed {
+        if config.places(graph, id) {
             bytes[id] = tensor.size.bound().unwrap_or_default();
         }
     }

@@ -248,15 +248,11 @@ impl<'a> Replay<'a> {
         };
         self.states[id] = State::Freed;
         self.check_span(id, Interval::new(since, self.now()));
-        let range = self.reserved(id);
-        let mut parts = Vec::new();
-        for (part, holder) in self.holders.overlapping(range) {
-            if holder == id {
-                parts.push(part);
-            }
-        }
-        let given_back = self.holders.clear_if(range, |holder| holder == id);
-        for part in parts {
+        // Where something was written over it, the bytes are the newer one's.
+        let held = self.holders.overlapping(self.reserved(id)).filter(|&(_, holder)| holder == id);
+        let mut given_back = 0;
+        for part in held.map(|(part, _)| part).collect::<Vec<_>>() {
+            given_back += self.holders.clear(part);
             self.contents.clear(part);
         }
         if self.in_arena(id) {
