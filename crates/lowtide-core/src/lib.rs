@@ -54,7 +54,7 @@ pub use model::{
 pub use order::{Order, OrderError, Readiness, Schedule};
 pub use plan::{Event, Owner, Plan, PlanStats, Reuse};
 pub use problem::{Item, Placement, Problem, ProblemError, Rect, Rects};
-pub use shape::{DType, Dim, Size};
+pub use shape::{DType, Dim, Size, element_count};
 pub use step::{Interval, Step};
 
 /// The lifetime of each tensor under some order: from the step that writes it (for inputs and weights: that

@@ -152,6 +152,30 @@ pub enum Dim {
     Unknown,
 }
 
+impl Dim {
+    /// The number of elements of a shape, if all its dimensions are numbers; see [`element_count`].
+    pub fn element_count(shape: &[Self]) -> Option<u64> {
+        let known = |dim: &Self| match dim {
+            Self::Known(value) => Some(*value),
+            Self::Named(_) | Self::Unknown => None,
+        };
+        element_count(&shape.iter().map(known).collect::<Option<Vec<u64>>>()?)
+    }
+
+    /// A shape as people write it: `[batch, 3, ?]`.
+    pub fn shape_text(shape: &[Self]) -> String {
+        format!("[{}]", shape.iter().map(Self::to_string).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The product of the dimensions, unless it passes `u64::MAX`; an empty dimension makes up for any other.
+pub fn element_count(dims: &[u64]) -> Option<u64> {
+    if dims.contains(&0) {
+        return Some(0);
+    }
+    dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim))
+}
+
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -211,6 +235,14 @@ mod tests {
         assert_eq!(DType::U2.bytes(5), Some(Bytes(2)));
         assert_eq!(DType::F32.bytes(u64::MAX / 2), None);
         assert_eq!(DType::String.bytes(1), None);
+    }
+
+    #[test]
+    fn an_empty_dimension_makes_up_for_any_other() {
+        assert_eq!(element_count(&[]), Some(1));
+        assert_eq!(element_count(&[u64::MAX, 2]), None);
+        assert_eq!(element_count(&[u64::MAX, 2, 0]), Some(0));
+        assert_eq!(Dim::element_count(&[Dim::Known(0), Dim::Unknown]), None);
     }
 
     #[test]

@@ -99,11 +99,7 @@ fn check_rank(name: &dyn Display, rank: usize, limits: &Limits) -> Result<(), Lo
 }
 
 fn element_count(name: &dyn Display, dims: &[u64]) -> Result<u64, LoadError> {
-    if dims.contains(&0) {
-        return Ok(0);
-    }
-    let count = dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim));
-    count
+    lowtide_core::element_count(dims)
         .ok_or_else(|| LoadError::TooManyElements { tensor: name.to_string(), dims: dims.to_vec() })
 }
 

@@ -6,7 +6,7 @@
 //! A name that the model does not have is most likely a slip of the pen: [`unused_dims`] finds it, and
 //! [`dim_names`] says what could have been meant.
 
-use crate::{ResolveError, dim_text, sizes};
+use crate::{ResolveError, dim_text};
 use lowtide_core::{Dim, Model, ModelGraph, ModelTensor};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ impl ResolveConfig {
             if declared.len() != given.len() && !has_none {
                 return Err(ResolveError::Rank {
                     input: name.clone(),
-                    declared: sizes::shape_text(declared),
+                    declared: Dim::shape_text(declared),
                     given: given.clone(),
                 });
             }
@@ -132,7 +132,7 @@ mod tests {
     fn last(lines: &[&str], config: &ResolveConfig) -> String {
         let resolved = resolve_with(lines, "", config).unwrap();
         let last = resolved.graph.tensors().iter().next_back().unwrap();
-        sizes::shape_text(last.shape.as_deref().unwrap())
+        Dim::shape_text(last.shape.as_deref().unwrap())
     }
 
     #[track_caller]

@@ -11,9 +11,9 @@
 //! Cost: linear.
 
 use crate::declaration::{self, Rule};
-use crate::sizes;
 use lowtide_core::{
-    Bytes, IndexVec, Lists, ModelGraph, ModelOp, OpId, Sharing, Size, Tensor, TensorId, TensorKind,
+    Bytes, Dim, IndexVec, Lists, ModelGraph, ModelOp, OpId, Sharing, Size, Tensor, TensorId,
+    TensorKind,
 };
 use std::collections::BTreeSet;
 
@@ -92,7 +92,7 @@ fn view(
 
 fn contradiction(op: &ModelOp, by: OpId, of: &Tensor, output: &Tensor) -> String {
     let label = if op.name.is_empty() { format!("{} ({by})", op.kind) } else { op.name.clone() };
-    let shape = |tensor: &Tensor| sizes::shape_text(tensor.shape.as_deref().unwrap_or_default());
+    let shape = |tensor: &Tensor| Dim::shape_text(tensor.shape.as_deref().unwrap_or_default());
     format!(
         "operator `{label}`: `{}` of shape {} and {} is to be a view of `{}` of shape {} and {}",
         output.name,
@@ -139,7 +139,7 @@ fn match_exactly(output: &Tensor, of: &Tensor) -> bool {
     let layout = |tensor: &Tensor| {
         let bits = tensor.dtype?.bits()?;
         tensor.size.fixed()?;
-        Some((bits, sizes::element_count(tensor.shape.as_deref()?)?))
+        Some((bits, Dim::element_count(tensor.shape.as_deref()?)?))
     };
     layout(output).is_some_and(|wanted| layout(of) == Some(wanted))
 }

@@ -10,7 +10,7 @@
 use crate::expr::Expr;
 use crate::fact::Fact;
 use crate::{ResolveConfig, ResolveError};
-use lowtide_core::{Bytes, DType, Dim, Size};
+use lowtide_core::{Bytes, DType, Dim, Size, element_count};
 
 /// The shape of a fact as a graph keeps it: numbers, expressions as text, or nothing.
 pub(crate) fn shape(fact: &Fact) -> Option<Box<[Dim]>> {
@@ -33,33 +33,11 @@ pub(crate) fn size(name: &str, fact: &Fact, config: &ResolveConfig) -> Result<Si
     let Some(bounds) = dims.iter().map(most).collect::<Option<Vec<u64>>>() else {
         return Ok(Size::Unknown);
     };
-    let bytes = product(&bounds).and_then(|count| dtype.bytes(count));
+    let bytes = element_count(&bounds).and_then(|count| dtype.bytes(count));
     let fits = bytes.filter(|&bytes| bytes <= Bytes::MAX_TOTAL);
     let bytes = fits.ok_or_else(|| too_large(name, dtype, &shape(fact).unwrap_or_default()))?;
     let is_exact = fact.known_dims().is_some();
     Ok(if is_exact { Size::Fixed(bytes) } else { Size::AtMost(bytes) })
-}
-
-/// The number of elements of a shape without names.
-pub(crate) fn element_count(shape: &[Dim]) -> Option<u64> {
-    let known = |dim: &Dim| match dim {
-        Dim::Known(value) => Some(*value),
-        Dim::Named(_) | Dim::Unknown => None,
-    };
-    product(&shape.iter().map(known).collect::<Option<Vec<u64>>>()?)
-}
-
-/// A shape as messages show it.
-pub(crate) fn shape_text(shape: &[Dim]) -> String {
-    format!("[{}]", shape.iter().map(Dim::to_string).collect::<Vec<_>>().join(", "))
-}
-
-/// The product, unless it passes `u64::MAX`; an empty dimension makes up for any other.
-fn product(dims: &[u64]) -> Option<u64> {
-    if dims.contains(&0) {
-        return Some(0);
-    }
-    dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim))
 }
 
 /// The error for a tensor that no memory could hold.
@@ -67,7 +45,7 @@ pub(crate) fn too_large(name: &str, dtype: DType, shape: &[Dim]) -> ResolveError
     ResolveError::TooLarge {
         tensor: name.to_owned(),
         dtype: dtype.name(),
-        shape: shape_text(shape),
+        shape: Dim::shape_text(shape),
         limit: Bytes::MAX_TOTAL,
     }
 }

@@ -182,7 +182,7 @@ fn last_results(resolved: &Resolved) -> String {
         let tensor = &tensors[id];
         let dtype = TYPES.iter().find(|row| Some(row.1) == tensor.dtype).map_or("?", |row| row.0);
         match &tensor.shape {
-            Some(shape) => format!("{dtype} {}", crate::sizes::shape_text(shape)),
+            Some(shape) => format!("{dtype} {}", Dim::shape_text(shape)),
             None => format!("{dtype} ?"),
         }
     };

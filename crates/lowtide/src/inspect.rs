@@ -1,7 +1,7 @@
 //! What a model consists of: operators with shapes, bytes, costs and lifetimes, and the totals people compare.
 
 use crate::Loaded;
-use lowtide_core::{Bytes, Dim, OpId, Source, Tensor, TensorId, TensorKind};
+use lowtide_core::{Bytes, Dim, OpId, Source, TensorId, TensorKind};
 use lowtide_formats::{CostRow, InspectSummary, OperatorRow, ResultRow, ValuesRow};
 use lowtide_planner::lifetimes;
 
@@ -46,14 +46,8 @@ fn parameters(loaded: &Loaded) -> u64 {
     };
     let tensors = loaded.graph.tensors().iter_enumerated();
     let weights = tensors.filter(|&(id, row)| row.kind == TensorKind::Weight && !is_constant(id));
-    weights.filter_map(|(_, row)| elements(row)).fold(0, u64::saturating_add)
-}
-
-fn elements(tensor: &Tensor) -> Option<u64> {
-    tensor.shape.as_ref()?.iter().try_fold(1_u64, |product, dim| match dim {
-        Dim::Known(value) => product.checked_mul(*value),
-        Dim::Named(_) | Dim::Unknown => None,
-    })
+    let counts = weights.filter_map(|(_, row)| Dim::element_count(row.shape.as_deref()?));
+    counts.fold(0, u64::saturating_add)
 }
 
 fn operators(loaded: &Loaded) -> Vec<OperatorRow> {
@@ -66,7 +60,7 @@ fn operators(loaded: &Loaded) -> Vec<OperatorRow> {
             id: id.raw(),
             name: row.name.to_string(),
             dtype: row.dtype.map(lowtide_core::DType::name),
-            shape: row.shape.as_deref().map(shape_text),
+            shape: row.shape.as_deref().map(Dim::shape_text),
             bytes: row.size.bound().map(|bytes| bytes.0),
             is_storage: graph.is_storage(id),
             first_step: life.start.0,
@@ -92,9 +86,4 @@ fn cost(loaded: &Loaded, op: OpId) -> Option<CostRow> {
         read_bytes: cost.read_bytes,
         written_bytes: cost.written_bytes,
     })
-}
-
-/// A shape as people write it.
-fn shape_text(shape: &[Dim]) -> String {
-    format!("[{}]", shape.iter().map(Dim::to_string).collect::<Vec<_>>().join(", "))
 }
