@@ -29,6 +29,7 @@ mod fingerprint;
 mod graph;
 mod index;
 mod model;
+pub mod operator;
 mod order;
 mod plan;
 mod problem;
@@ -51,6 +52,7 @@ pub use index::{
 pub use model::{
     Attribute, Body, Data, Model, ModelGraph, ModelOp, ModelTensor, Source, TensorValue, Value,
 };
+pub use operator::{Operator, Registry};
 pub use order::{Order, OrderError, Readiness, Schedule};
 pub use plan::{Event, Owner, Plan, PlanStats, Reuse};
 pub use problem::{Item, Placement, Problem, ProblemError, Rect, Rects};

@@ -8,10 +8,11 @@
 
 use crate::call::Call;
 use crate::fact::Fact;
+use crate::infer;
 use crate::infer::Facts;
-use crate::{declaration, infer};
+use lowtide_core::operator::Work;
 use lowtide_core::{
-    Bytes, IndexVec, Model, ModelGraph, ModelOp, OpId, Sharing, Size, Tensor, TensorId,
+    Bytes, IndexVec, Model, ModelGraph, ModelOp, OpId, Registry, Sharing, Size, Tensor, TensorId,
 };
 use std::collections::BTreeSet;
 
@@ -28,13 +29,6 @@ pub struct Cost {
     pub written_bytes: u64,
 }
 
-/// How much an operator calculates; the part of [`Cost`] that depends on its type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Work {
-    pub(crate) macs: u64,
-    pub(crate) flops: u64,
-}
-
 /// From a call and its outputs to how much is calculated.
 pub(crate) type CostRule = fn(&Call<'_>, &[&Fact]) -> Option<Work>;
 
@@ -45,6 +39,7 @@ pub(crate) fn costs(
     facts: &Facts,
     tensors: &IndexVec<TensorId, Tensor>,
     shares: &IndexVec<OpId, Vec<Sharing>>,
+    registry: &Registry,
 ) -> IndexVec<OpId, Option<Cost>> {
     let one = |(op, shares): (&ModelOp, &Vec<Sharing>)| {
         if shares.iter().any(|sharing| matches!(sharing, Sharing::View { .. })) {
@@ -53,7 +48,7 @@ pub(crate) fn costs(
         if is_done_before(op, facts) {
             return Some(Cost::default());
         }
-        let work = work(model, op, facts)?;
+        let work = work(model, op, facts, registry)?;
         let read: BTreeSet<TensorId> =
             op.inputs.iter().flatten().chain(&op.captured).copied().collect();
         let written: BTreeSet<TensorId> = op.outputs.iter().flatten().copied().collect();
@@ -74,13 +69,13 @@ fn is_done_before(op: &ModelOp, facts: &Facts) -> bool {
     outputs.peek().is_some() && outputs.all(|&id| facts[id].elements.is_some())
 }
 
-fn work(model: &Model, op: &ModelOp, facts: &Facts) -> Option<Work> {
-    let rule = declaration::cost_rule(&op.domain, &op.kind)?;
+fn work(model: &Model, op: &ModelOp, facts: &Facts, registry: &Registry) -> Option<Work> {
+    let operator = registry.find(&op.domain, &op.kind)?;
     let inputs: Vec<Option<&Fact>> =
         op.inputs.iter().map(|input| input.map(|id| &facts[id])).collect();
     let outputs: Vec<&Fact> = op.outputs.iter().flatten().map(|&id| &facts[id]).collect();
     let opset = infer::opset(model, &op.domain);
-    rule(&Call { op, opset, inputs: &inputs }, &outputs)
+    operator.work(&Call { op, opset, inputs: &inputs }, &outputs)
 }
 
 /// The sum of sizes that are all known.

@@ -1,4 +1,4 @@
-//! [`Declaration`]: what is known of one type of operator; [`find`] gives it by domain and type.
+//! [`Declaration`]: what is known of one type of operator of ONNX: the row of a table, and an [`Operator`].
 //!
 //! ~~~text
 //! Relu     Overwrite(&[0])     x ─ Relu ─ y        y may lie where x lay
@@ -8,15 +8,21 @@
 //! The tables are static and sorted; a type that stands in none of them is unknown, which is not the same as
 //! known and without sharing.
 
-use crate::call::ShapeRule;
+use crate::call::{Call, Facts, ShapeRule};
 use crate::cost::CostRule;
+use crate::fact::Fact;
+use crate::kernels::KernelRule;
 use crate::scratch::ScratchRule;
-use crate::tables;
-use lowtide_core::{ModelOp, Value};
+use lowtide_core::Operator;
+use lowtide_core::operator::{Kernel, NoKernel, Work};
+
+pub(crate) use lowtide_core::operator::SharingRule as Rule;
 
 /// One type of operator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Declaration {
+    /// The domain of the type; set where its table is registered.
+    pub(crate) domain: &'static str,
     /// The type, such as `Conv`.
     pub(crate) kind: &'static str,
     /// How its first output relates to its inputs.
@@ -27,6 +33,8 @@ pub(crate) struct Declaration {
     pub(crate) cost: Option<CostRule>,
     /// Memory that it needs while it runs, if any.
     pub(crate) scratch: Option<ScratchRule>,
+    /// What runs it, if a kernel is written.
+    pub(crate) kernel: Option<KernelRule>,
 }
 
 impl Declaration {
@@ -47,69 +55,51 @@ impl Declaration {
         self.scratch = Some(rule);
         self
     }
+
+    /// The same type with a kernel.
+    pub(crate) const fn kernel(mut self, rule: KernelRule) -> Self {
+        self.kernel = Some(rule);
+        self
+    }
 }
 
 /// A row of a type with this sharing rule.
 pub(crate) const fn row(kind: &'static str, rule: Rule) -> Declaration {
-    Declaration { kind, rule, shape: None, cost: None, scratch: None }
+    Declaration { domain: "", kind, rule, shape: None, cost: None, scratch: None, kernel: None }
 }
 
-/// How the first output of an operator relates to its inputs. Other outputs share nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rule {
-    /// The bytes of input 0, read in another way.
-    View,
-    /// [`Rule::View`], unless the operator is in training.
-    ViewWhenInferring,
-    /// Element i is written after everything that depends on element i (or on its row) of these inputs was
-    /// read, so it may lie on any of them that matches it element for element. In order of preference.
-    Overwrite(&'static [usize]),
-    /// [`Rule::Overwrite`] of input 0, unless the operator is in training.
-    OverwriteWhenInferring,
-    /// [`Rule::Overwrite`] of any input.
-    OverwriteAny,
-    /// It lies elsewhere.
-    Copies,
-}
-
-impl Rule {
-    /// Whether the first output is a view of input 0 of this operator.
-    pub(crate) fn is_view(self, op: &ModelOp) -> bool {
-        match self {
-            Self::View => true,
-            Self::ViewWhenInferring => is_inferring(op),
-            _ => false,
-        }
+impl Operator for Declaration {
+    fn domain(&self) -> &str {
+        self.domain
     }
 
-    /// The positions of the inputs that the first output of this operator may overwrite.
-    pub(crate) fn overwrites(self, op: &ModelOp) -> Vec<usize> {
-        match self {
-            Self::Overwrite(positions) => positions.to_vec(),
-            Self::OverwriteWhenInferring if is_inferring(op) => vec![0],
-            Self::OverwriteAny => (0..op.inputs.len()).collect(),
-            _ => Vec::new(),
-        }
+    fn kind(&self) -> &str {
+        self.kind
     }
-}
 
-/// In training, `Dropout` and `BatchNormalization` have more outputs, or say so by an input or an attribute.
-/// Versions before the seventh say so by the absence of `is_test`; their graphs are taken for inference.
-fn is_inferring(op: &ModelOp) -> bool {
-    let says_so = op.kind == "Dropout" && op.inputs.get(2).is_some_and(Option::is_some);
-    let is_set = !matches!(op.attribute("training_mode"), None | Some(Value::Int(0)));
-    op.outputs.iter().flatten().count() == 1 && !says_so && !is_set
-}
+    fn shapes(&self, call: &Call<'_>) -> Option<Facts> {
+        self.shape.map(|rule| rule(call))
+    }
 
-/// The declaration of an operator's type, if it has one.
-pub(crate) fn find(domain: &str, kind: &str) -> Option<&'static Declaration> {
-    tables::of_domain(domain).iter().find_map(|table| table.find(kind))
-}
+    fn sharing(&self) -> Rule {
+        self.rule
+    }
 
-/// How much operators of a type calculate, by its own rule or that of its family.
-pub(crate) fn cost_rule(domain: &str, kind: &str) -> Option<CostRule> {
-    let tables = tables::of_domain(domain);
-    tables.iter().find_map(|table| table.find(kind).map(|row| row.cost.or(table.cost)))?
+    fn work(&self, call: &Call<'_>, outputs: &[&Fact]) -> Option<Work> {
+        self.cost.and_then(|rule| rule(call, outputs))
+    }
+
+    fn scratch(&self, call: &Call<'_>) -> Option<Fact> {
+        self.scratch.map(|rule| rule(call))
+    }
+
+    fn kernel(
+        &self,
+        call: &Call<'_>,
+        outputs: &[Option<&Fact>],
+    ) -> Result<Box<dyn Kernel>, NoKernel> {
+        self.kernel.map_or(Err(NoKernel::NotWritten), |rule| rule(call, outputs))
+    }
 }
 
 /// A row of a type that shares nothing.

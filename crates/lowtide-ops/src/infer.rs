@@ -12,9 +12,10 @@
 use crate::call::{Call, Misfit, shape_text};
 use crate::expr::Expr;
 use crate::fact::{self, Extent, Fact};
-use crate::{ResolveConfig, control, declaration, dim_names, dim_text};
+use crate::{ResolveConfig, control, dim_names, dim_text};
 use lowtide_core::{
-    Body, Dim, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, OpId, Source, TensorId,
+    Body, Dim, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor, OpId, Registry, Source,
+    TensorId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,13 +38,19 @@ pub(crate) struct Inferred {
 pub(crate) type Contradictions = BTreeMap<(GraphId, OpId), String>;
 
 /// Infers one graph of a model. What a body captures is known only as far as the file declares it.
-pub(crate) fn infer(model: &Model, graph: GraphId, config: &ResolveConfig) -> Inferred {
+pub(crate) fn infer(
+    model: &Model,
+    graph: GraphId,
+    config: &ResolveConfig,
+    registry: &Registry,
+) -> Inferred {
     let ops = model.graphs.iter().map(|graph| graph.ops.len()).sum::<usize>();
     let budget = 8 * ops + 10_000;
     let mut inference = Inference {
         model,
         root: graph,
         config,
+        registry,
         names: names(model, config),
         budget,
         elements: ELEMENTS_PER_OP * ops + SPARE_ELEMENTS,
@@ -65,6 +72,7 @@ pub(crate) struct Inference<'a> {
     /// The graph that is resolved; shapes of inputs are bound only there.
     root: GraphId,
     config: &'a ResolveConfig,
+    registry: &'a Registry,
     names: BTreeSet<&'a str>,
     /// Operators that may still be looked at.
     budget: usize,
@@ -104,10 +112,13 @@ impl Inference<'_> {
                 let captured: Vec<&Fact> = op.captured.iter().map(|&id| &facts[id]).collect();
                 rule(self, &call, &captured)
             }
-            None => match declaration::find(&op.domain, &op.kind).and_then(|row| row.shape) {
-                Some(rule) => rule(&call),
-                None => return,
-            },
+            None => {
+                let operator = self.registry.find(&op.domain, &op.kind);
+                let Some(told) = operator.and_then(|operator| operator.shapes(&call)) else {
+                    return;
+                };
+                told
+            }
         };
         let told = match told.and_then(never_negative) {
             Ok(told) => told,

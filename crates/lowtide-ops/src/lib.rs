@@ -10,16 +10,15 @@
 
 #![forbid(unsafe_code)]
 
-mod call;
 mod config;
 mod control;
 mod cost;
 mod declaration;
 mod dim_text;
 mod error;
-mod expr;
-mod fact;
 mod infer;
+mod kernels;
+mod prepare;
 #[cfg(test)]
 mod properties;
 mod resolve;
@@ -32,7 +31,11 @@ mod tables;
 mod testing;
 mod work;
 
+pub(crate) use lowtide_core::operator::{call, expr, fact};
+
 pub use config::{ResolveConfig, dim_names, unused_dims};
 pub use cost::Cost;
 pub use error::ResolveError;
+pub use prepare::{PrepareError, prepare};
 pub use resolve::{Resolved, resolve};
+pub use tables::standard;

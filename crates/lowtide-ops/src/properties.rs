@@ -9,10 +9,10 @@
 use crate::ResolveConfig;
 use crate::fact::Fact;
 use crate::infer::{Facts, Inferred, infer};
-use crate::tables::of_domain;
+use crate::standard;
 use crate::testing::model;
 use arbitrary::{Result, Unstructured};
-use lowtide_core::{Attribute, Dim, GraphId, Model, OpId, TensorId, Value};
+use lowtide_core::{Attribute, Dim, GraphId, Model, OpId, Operator, TensorId, Value};
 use std::collections::BTreeMap;
 
 const MAIN: GraphId = GraphId::new(0);
@@ -24,7 +24,7 @@ fn numbers(a: u64, b: u64) -> ResolveConfig {
 
 fn inferred(lines: &[String], config: &ResolveConfig) -> Inferred {
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    infer(&model(&lines, ""), MAIN, config)
+    infer(&model(&lines, ""), MAIN, config, &standard())
 }
 
 /// Numbers from `low` to `high`, as a list in a line.
@@ -150,7 +150,7 @@ fn random_model(u: &mut Unstructured<'_>, config: &ResolveConfig) -> Result<Vec<
 fn known_tensors(lines: &[String], config: &ResolveConfig) -> Vec<Known> {
     let texts: Vec<&str> = lines.iter().map(String::as_str).collect();
     let model = model(&texts, "");
-    let facts = infer(&model, MAIN, config).facts;
+    let facts = infer(&model, MAIN, config, &standard()).facts;
     let rows = model.graphs[MAIN].tensors.iter().zip(&facts);
     rows.filter_map(|(row, fact)| Some((row.name.clone(), fact.known_dims()?))).collect()
 }
@@ -278,20 +278,19 @@ fn random_input(u: &mut Unstructured<'_>, name: &str) -> Result<String> {
 
 /// Any operator of the tables with any inputs and attributes.
 fn random_call(u: &mut Unstructured<'_>) -> Result<Model> {
-    let domain = *u.choose(&["", "com.microsoft"])?;
-    let tables = of_domain(domain);
-    let rows = u.choose(tables)?.rows;
-    let row = u.choose(rows)?;
+    let registry = standard();
+    let operators: Vec<&dyn Operator> = registry.iter().collect();
+    let operator = *u.choose(&operators)?;
     let count = u.int_in_range(0..=6)?;
     let mut lines: Vec<String> =
         (0..count).map(|at| random_input(u, &format!("x{at}"))).collect::<Result<_>>()?;
     let inputs: Vec<String> = (0..count).map(|at| format!("x{at}")).collect();
-    lines.push(format!("y; z; w = {}({})", row.kind, inputs.join(", ")));
+    lines.push(format!("y; z; w = {}({})", operator.kind(), inputs.join(", ")));
     lines.push(format!("opset {}", u.int_in_range(1..=25)?));
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let mut model = model(&lines, "");
     let op = &mut model.graphs[MAIN].ops[OpId::new(0)];
-    domain.clone_into(&mut op.domain);
+    operator.domain().clone_into(&mut op.domain);
     for _ in 0..u.int_in_range(0..=6)? {
         let name = (*u.choose(&ATTRIBUTES)?).to_owned();
         op.attributes.push(Attribute { name, value: random_value(u)? });
@@ -304,8 +303,12 @@ fn no_call_is_too_odd() {
     arbtest::arbtest(|u| {
         let model = random_call(u)?;
         // Sizes may be too large for memory, which is an error and no panic.
-        drop(crate::resolve(&model, MAIN, &ResolveConfig::default()));
-        drop(crate::resolve(&model, MAIN, &numbers(3, 1 << 62)));
+        let registry = standard();
+        for config in [ResolveConfig::default(), numbers(3, 1 << 62)] {
+            if let Ok(resolved) = crate::resolve(&model, MAIN, &config, &registry) {
+                drop(crate::prepare(&model, resolved.graph, &resolved.facts, &registry));
+            }
+        }
         Ok(())
     })
     .budget_ms(4000);

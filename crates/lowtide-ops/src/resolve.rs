@@ -10,10 +10,10 @@
 use crate::fact::Fact;
 use crate::infer::{Facts, Inferred, infer};
 use crate::sharing::{self, Shares};
-use crate::{Cost, ResolveConfig, ResolveError, cost, declaration, scratch, sizes};
+use crate::{Cost, ResolveConfig, ResolveError, cost, scratch, sizes};
 use lowtide_core::{
     DType, Dim, Graph, GraphBuilder, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor,
-    Op, OpId, Sharing, Size, Source, Tensor, TensorId, TensorKind,
+    Op, OpId, Registry, Sharing, Size, Source, Tensor, TensorId, TensorKind,
 };
 use std::collections::BTreeMap;
 
@@ -32,6 +32,8 @@ pub struct Resolved {
     pub contradictions: Vec<String>,
     /// What each operator costs, where that is known.
     pub costs: IndexVec<OpId, Option<Cost>>,
+    /// What was inferred, from which kernels are made.
+    pub facts: IndexVec<TensorId, Fact>,
 }
 
 /// Resolves one graph of a model.
@@ -42,18 +44,19 @@ pub fn resolve(
     model: &Model,
     graph: GraphId,
     config: &ResolveConfig,
+    registry: &Registry,
 ) -> Result<Resolved, ResolveError> {
     config.check()?;
     let source = &model.graphs[graph];
     let config = &config.with_names_of_shapes(source)?;
     check_declared(source, config)?;
-    let Inferred { facts, mut contradictions } = infer(model, graph, config);
+    let Inferred { facts, mut contradictions } = infer(model, graph, config, registry);
     let tensors = tensors(source, &facts, config)?;
-    let Shares { of_op, contradictions: of_views } = sharing::shares(source, &tensors);
+    let Shares { of_op, contradictions: of_views } = sharing::shares(source, &tensors, registry);
     for (op, line) in of_views {
         contradictions.entry((graph, op)).or_insert(line);
     }
-    let costs = cost::costs(model, source, &facts, &tensors, &of_op);
+    let costs = cost::costs(model, source, &facts, &tensors, &of_op, registry);
     let is_unknown = |id: &TensorId| tensors[*id].size == Size::Unknown;
     let unknown_tensors = tensors.ids().filter(is_unknown).collect();
     let mut builder = GraphBuilder::new(source.name.as_str());
@@ -61,13 +64,14 @@ pub fn resolve(
         builder.tensor(tensor.clone());
     }
     for (op, shares) in source.ops.iter().zip(&of_op) {
-        let scratch = scratch::size(model, op, &facts, config)?;
+        let scratch = scratch::size(model, op, &facts, config, registry)?;
         builder.op(resolved_op(op, shares).scratch(scratch));
     }
     Ok(Resolved {
         graph: builder.finish()?,
         unknown_tensors,
-        unknown_ops: unknown_ops(source),
+        unknown_ops: unknown_ops(source, registry),
+        facts,
         contradictions: contradictions.into_values().collect(),
         costs,
     })
@@ -127,13 +131,13 @@ fn resolved_op(op: &ModelOp, shares: &[Sharing]) -> Op {
 }
 
 /// The type with its domain, unless that is the standard one.
-fn type_name(op: &ModelOp) -> String {
+pub(crate) fn type_name(op: &ModelOp) -> String {
     if op.domain.is_empty() { op.kind.clone() } else { format!("{}::{}", op.domain, op.kind) }
 }
 
-fn unknown_ops(source: &ModelGraph) -> BTreeMap<String, usize> {
+fn unknown_ops(source: &ModelGraph, registry: &Registry) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for op in source.ops.iter().filter(|op| declaration::find(&op.domain, &op.kind).is_none()) {
+    for op in source.ops.iter().filter(|op| registry.find(&op.domain, &op.kind).is_none()) {
         *counts.entry(type_name(op)).or_insert(0) += 1;
     }
     counts
@@ -192,7 +196,9 @@ mod tests {
     fn a_type_of_another_domain_carries_it() {
         let mut model = model(&["input x 3", "y 3 = Relu(x)"], "y");
         model.graphs[GraphId::new(0)].ops[OpId::new(0)].domain = "com.example".to_owned();
-        let resolved = resolve(&model, GraphId::new(0), &ResolveConfig::default()).unwrap();
+        let resolved =
+            resolve(&model, GraphId::new(0), &ResolveConfig::default(), &crate::standard())
+                .unwrap();
         assert_eq!(&*resolved.graph.ops()[OpId::new(0)].kind, "com.example::Relu");
         assert_eq!(resolved.unknown_ops["com.example::Relu"], 1);
     }
@@ -203,7 +209,9 @@ mod tests {
         let graph = &mut model.graphs[GraphId::new(0)];
         graph.tensors[TensorId::new(1)].source = Source::Captured;
         graph.ops[OpId::new(0)].captured = vec![TensorId::new(1)];
-        let resolved = resolve(&model, GraphId::new(0), &ResolveConfig::default()).unwrap();
+        let resolved =
+            resolve(&model, GraphId::new(0), &ResolveConfig::default(), &crate::standard())
+                .unwrap();
         assert_eq!(resolved.graph.ops()[OpId::new(0)].inputs.len(), 2);
         assert_eq!(resolved.graph.tensors()[TensorId::new(1)].kind, TensorKind::Input);
     }

@@ -8,8 +8,8 @@
 
 use crate::call::Call;
 use crate::fact::Fact;
-use crate::{ResolveConfig, ResolveError, declaration, infer, sizes};
-use lowtide_core::{Bytes, DType, Model, ModelOp, Size};
+use crate::{ResolveConfig, ResolveError, infer, sizes};
+use lowtide_core::{Bytes, DType, Model, ModelOp, Registry, Size};
 
 /// From a call to the scratch, described as a tensor.
 pub(crate) type ScratchRule = fn(&Call<'_>) -> Fact;
@@ -20,14 +20,16 @@ pub(crate) fn size(
     op: &ModelOp,
     facts: &infer::Facts,
     config: &ResolveConfig,
+    registry: &Registry,
 ) -> Result<Size, ResolveError> {
-    let Some(rule) = declaration::find(&op.domain, &op.kind).and_then(|row| row.scratch) else {
-        return Ok(Size::Fixed(Bytes::ZERO));
-    };
     let inputs: Vec<Option<&Fact>> =
         op.inputs.iter().map(|input| input.map(|id| &facts[id])).collect();
     let opset = infer::opset(model, &op.domain);
-    let fact = rule(&Call { op, opset, inputs: &inputs });
+    let operator = registry.find(&op.domain, &op.kind);
+    let call = Call { op, opset, inputs: &inputs };
+    let Some(fact) = operator.and_then(|operator| operator.scratch(&call)) else {
+        return Ok(Size::Fixed(Bytes::ZERO));
+    };
     sizes::size(&format!("scratch of {}", op.name), &fact, config)
 }
 

@@ -10,10 +10,10 @@
 //! wide elements: then nothing was broadcast, and element i comes to lie on element i.
 //! Cost: linear.
 
-use crate::declaration::{self, Rule};
+use lowtide_core::operator::SharingRule;
 use lowtide_core::{
-    Bytes, Dim, IndexVec, Lists, ModelGraph, ModelOp, OpId, Sharing, Size, Tensor, TensorId,
-    TensorKind,
+    Bytes, Dim, IndexVec, Lists, ModelGraph, ModelOp, OpId, Operator, Registry, Sharing, Size,
+    Tensor, TensorId, TensorKind,
 };
 use std::collections::BTreeSet;
 
@@ -27,12 +27,18 @@ pub(crate) struct Shares {
 }
 
 /// Applies the rules of all operators.
-pub(crate) fn shares(model: &ModelGraph, tensors: &IndexVec<TensorId, Tensor>) -> Shares {
+pub(crate) fn shares(
+    model: &ModelGraph,
+    tensors: &IndexVec<TensorId, Tensor>,
+    registry: &Registry,
+) -> Shares {
+    let rules: Vec<SharingRule> = model.ops.iter().map(|op| rule(registry, op)).collect();
+    let rules: IndexVec<OpId, SharingRule> = IndexVec::from(rules);
     let mut contradictions = Vec::new();
     let views: Vec<View> = model
         .ops
         .iter_enumerated()
-        .filter_map(|(by, op)| view(op, by, tensors, &mut contradictions))
+        .filter_map(|(by, op)| view(op, by, rules[by], tensors, &mut contradictions))
         .collect();
     let callers = callers_bytes(&views, tensors);
     let mut of_op: IndexVec<OpId, Vec<Sharing>> = IndexVec::filled(model.ops.len(), Vec::new());
@@ -45,14 +51,14 @@ pub(crate) fn shares(model: &ModelGraph, tensors: &IndexVec<TensorId, Tensor>) -
         let fits = |&(output, of): &(TensorId, TensorId)| {
             callers[of] != Some(TensorKind::Weight) && match_exactly(&tensors[output], &tensors[of])
         };
-        let permitted = overwrites(op).into_iter().filter(fits);
+        let permitted = overwrites(op, rules[id]).into_iter().filter(fits);
         of_op[id].extend(permitted.map(|(output, of)| Sharing::MayOverwrite { output, of }));
     }
     Shares { of_op, contradictions }
 }
 
-fn rule(op: &ModelOp) -> Rule {
-    declaration::find(&op.domain, &op.kind).map_or(Rule::Copies, |row| row.rule)
+fn rule(registry: &Registry, op: &ModelOp) -> SharingRule {
+    registry.find(&op.domain, &op.kind).map_or(SharingRule::Copies, Operator::sharing)
 }
 
 fn first_output(op: &ModelOp) -> Option<TensorId> {
@@ -70,10 +76,11 @@ struct View {
 fn view(
     op: &ModelOp,
     by: OpId,
+    rule: SharingRule,
     tensors: &IndexVec<TensorId, Tensor>,
     contradictions: &mut Vec<(OpId, String)>,
 ) -> Option<View> {
-    if !rule(op).is_view(op) {
+    if !rule.is_view(op) {
         return None;
     }
     let (of, output) = (op.inputs.first().copied().flatten()?, first_output(op)?);
@@ -126,10 +133,10 @@ fn callers_bytes(
 }
 
 /// Pairs of output and input that the rule of an operator permits, each once, in the order of preference.
-fn overwrites(op: &ModelOp) -> Vec<(TensorId, TensorId)> {
+fn overwrites(op: &ModelOp, rule: SharingRule) -> Vec<(TensorId, TensorId)> {
     let Some(output) = first_output(op) else { return Vec::new() };
     let mut seen = BTreeSet::new();
-    let positions = rule(op).overwrites(op).into_iter();
+    let positions = rule.overwrites(op).into_iter();
     let inputs = positions.filter_map(|position| op.inputs.get(position).copied().flatten());
     inputs.filter(|&input| seen.insert(input)).map(|input| (output, input)).collect()
 }
@@ -256,7 +263,12 @@ mod tests {
             let name = "training_mode".to_owned();
             let attribute = lowtide_core::Attribute { name, value: Value::Int(mode) };
             model.graphs[GraphId::new(0)].ops[OpId::new(0)].attributes.push(attribute);
-            let resolved = crate::resolve(&model, GraphId::new(0), &ResolveConfig::default());
+            let resolved = crate::resolve(
+                &model,
+                GraphId::new(0),
+                &ResolveConfig::default(),
+                &crate::standard(),
+            );
             assert_eq!(shares(&resolved.unwrap().graph), wanted);
         }
     }

@@ -58,7 +58,7 @@ mod tests {
 
     fn size_of(dtype: &str, dims: &str, config: &ResolveConfig) -> Result<Size, ResolveError> {
         let model = model(&[&format!("input x {dtype} {dims}")], "x");
-        let resolved = crate::resolve(&model, GraphId::new(0), config)?;
+        let resolved = crate::resolve(&model, GraphId::new(0), config, &crate::standard())?;
         Ok(resolved.graph.tensors().as_slice()[0].size)
     }
 

@@ -16,6 +16,8 @@ mod reduction;
 
 use crate::cost::CostRule;
 use crate::declaration::Declaration;
+use lowtide_core::Registry;
+use std::sync::Arc;
 
 /// One family.
 pub(crate) struct Table {
@@ -23,13 +25,6 @@ pub(crate) struct Table {
     pub(crate) rows: &'static [Declaration],
     /// How much its operators calculate, where a row does not say.
     pub(crate) cost: Option<CostRule>,
-}
-
-impl Table {
-    /// The row of this name.
-    pub(crate) fn find(&self, kind: &str) -> Option<&'static Declaration> {
-        self.rows.binary_search_by_key(&kind, |row| row.kind).ok().map(|index| &self.rows[index])
-    }
 }
 
 static STANDARD: [&Table; 6] = [
@@ -42,19 +37,26 @@ static STANDARD: [&Table; 6] = [
 ];
 static CONTRIB: [&Table; 1] = [&contrib::TABLE];
 
-/// The tables of a domain; none for one that is not known.
-pub(crate) fn of_domain(domain: &str) -> &'static [&'static Table] {
-    match domain {
-        "" => &STANDARD,
-        "com.microsoft" => &CONTRIB,
-        _ => &[],
+/// The tables, each with its domain.
+const DOMAINS: [(&str, &[&Table]); 2] = [("", &STANDARD), ("com.microsoft", &CONTRIB)];
+
+/// All types of operators that are declared here. More can be added to it.
+pub fn standard() -> Registry {
+    let mut registry = Registry::new();
+    for (domain, tables) in DOMAINS {
+        for (table, row) in
+            tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)))
+        {
+            let cost = row.cost.or(table.cost);
+            registry.add(Arc::new(Declaration { domain, cost, ..*row }));
+        }
     }
+    registry
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declaration::find;
     use std::collections::BTreeSet;
 
     /// Types that models in the wild use, most frequent first.
@@ -72,21 +74,24 @@ mod tests {
     fn every_type_in_use_is_declared() {
         let used: Vec<_> = USED.split_whitespace().collect();
         assert_eq!(used.len(), 88);
-        let missing: Vec<_> = used.iter().filter(|kind| find("", kind).is_none()).collect();
+        let known = standard();
+        let missing: Vec<_> = used.iter().filter(|kind| known.find("", kind).is_none()).collect();
         assert!(missing.is_empty(), "{missing:?}");
-        assert!(find("com.microsoft", "DynamicQuantizeLSTM").is_some());
+        assert!(known.find("com.microsoft", "DynamicQuantizeLSTM").is_some());
     }
 
     #[test]
     fn an_unknown_domain_declares_nothing() {
-        assert!(find("com.example", "Relu").is_none() && find("com.microsoft", "Relu").is_none());
+        let known = standard();
+        assert!(known.find("com.example", "Relu").is_none());
+        assert!(known.find("com.microsoft", "Relu").is_none());
     }
 
     #[test]
     fn rows_are_sorted_and_no_name_stands_twice() {
-        for domain in ["", "com.microsoft"] {
+        for (_, tables) in DOMAINS {
             let mut seen = BTreeSet::new();
-            for table in of_domain(domain) {
+            for table in tables {
                 assert!(table.rows.is_sorted_by_key(|row| row.kind));
                 assert!(table.rows.iter().all(|row| seen.insert(row.kind)));
             }

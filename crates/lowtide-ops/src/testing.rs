@@ -223,7 +223,7 @@ pub(crate) fn resolve_with(
     outputs: &str,
     config: &ResolveConfig,
 ) -> Result<Resolved, ResolveError> {
-    resolve(&model(lines, outputs), GraphId::new(0), config)
+    resolve(&model(lines, outputs), GraphId::new(0), config, &crate::standard())
 }
 
 /// All sharing of a graph: `y in x` for a view, `y on x` for a permission to overwrite.

@@ -11,10 +11,10 @@
 #![expect(clippy::unnecessary_wraps, reason = "all rules have one signature")]
 
 use crate::call::Call;
-use crate::cost::Work;
 use crate::expr::Expr;
 use crate::fact::{Extent, Fact};
 use crate::shapes::einsum::{Equation, axes};
+use lowtide_core::operator::Work;
 
 /// Calculations for an element of what is neither a copy nor one instruction, such as an exponential.
 const SOME: u64 = 5;

@@ -7,7 +7,8 @@
 //! The kind is known by the name's ending, and where that says nothing by the first byte. What is not a plain
 //! file (a pipe, standard input) is read into memory.
 
-use lowtide_core::{Data, Dim, Graph, IndexVec, Model, OpId, TensorId};
+use lowtide_core::operator::Fact;
+use lowtide_core::{Data, Dim, Graph, IndexVec, Model, OpId, Registry, TensorId};
 use lowtide_formats::{GraphJsonError, GraphLimits};
 use lowtide_onnx::{ReadOptions, WeightReport};
 use lowtide_ops::{Cost, ResolveConfig, ResolveError};
@@ -16,7 +17,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// How files are read and what their open dimensions are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LoadOptions {
     /// Values and bounds of named dimensions.
     pub resolve: ResolveConfig,
@@ -24,6 +25,19 @@ pub struct LoadOptions {
     pub onnx: ReadOptions,
     /// What a graph file may hold.
     pub graph: GraphLimits,
+    /// What operators mean.
+    pub operators: Registry,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            resolve: ResolveConfig::default(),
+            onnx: ReadOptions::default(),
+            graph: GraphLimits::default(),
+            operators: lowtide_ops::standard(),
+        }
+    }
 }
 
 /// A graph, and what was found on the way to it.
@@ -47,6 +61,8 @@ pub struct Loaded {
     pub weights: Option<WeightReport>,
     /// What each operator costs, where that is known; of a graph file nothing is.
     pub costs: IndexVec<OpId, Option<Cost>>,
+    /// What is known of each tensor; of a graph file nothing more than its graph says.
+    pub facts: IndexVec<TensorId, Fact>,
     /// The bytes of an ONNX file, perhaps mapped, from which it can be written in another order.
     pub file: Option<Data>,
 }
@@ -160,6 +176,7 @@ fn load_json(path: &Path, bytes: &[u8], options: &LoadOptions) -> Result<Loaded,
         open_dims: Vec::new(),
         weights: None,
         costs: IndexVec::new(),
+        facts: IndexVec::new(),
         file: None,
         graph,
     })
@@ -176,7 +193,7 @@ fn resolve(
         let names = lowtide_ops::dim_names(&model);
         return Err(LoadError::UnusedDims { unused: quoted(&unused), known: quoted(&names) });
     }
-    let resolved = lowtide_ops::resolve(&model, model.main, &options.resolve)
+    let resolved = lowtide_ops::resolve(&model, model.main, &options.resolve, &options.operators)
         .map_err(|source| LoadError::Resolve { path: path.to_owned(), source })?;
     Ok(Loaded {
         file_ops: model.main_graph().file_op_count(),
@@ -186,6 +203,7 @@ fn resolve(
         open_dims: open_dims(&model, &resolved.graph),
         weights: Some(report),
         costs: resolved.costs,
+        facts: resolved.facts,
         file: Some(bytes),
         graph: resolved.graph,
         model: Some(model),

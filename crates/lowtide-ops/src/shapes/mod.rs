@@ -1,4 +1,4 @@
-//! Shape rules, by family. What each may use is in [`call`](crate::call).
+//! Shape rules, by family. What each may use is in `lowtide_core::operator`.
 //!
 //! ~~~text
 //! Conv(x [n, 3, h, w], w [64, 3, 7, 7])  ──conv──>  [n, 64, floor((h + 1)/2), floor((w + 1)/2)]

@@ -21,7 +21,7 @@ const MAX_WEIGHT: usize = 64;
 
 /// A whole number that may depend on names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Expr {
+pub enum Expr {
     /// A number.
     Known(i64),
     /// Not a number: at least one atom has a factor other than 0.
@@ -31,8 +31,9 @@ pub(crate) enum Expr {
 /// Factors of products of atoms; the empty product is 1.
 type Terms = BTreeMap<Vec<Atom>, i64>;
 
+/// A sum of products of names and of operations that are not sums or products.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Sum {
+pub struct Sum {
     terms: Terms,
     weight: usize,
 }
@@ -49,22 +50,26 @@ enum Atom {
 }
 
 impl Expr {
-    pub(crate) const ZERO: Self = Self::Known(0);
-    pub(crate) const ONE: Self = Self::Known(1);
+    /// Nothing.
+    pub const ZERO: Self = Self::Known(0);
+    /// One.
+    pub const ONE: Self = Self::Known(1);
 
-    pub(crate) fn name(name: &str) -> Self {
+    /// The number that a name stands for.
+    pub fn name(name: &str) -> Self {
         Self::atom(Atom::Name(name.into())).expect("one name is not too much")
     }
 
     /// The number, if it is one.
-    pub(crate) fn known(&self) -> Option<i64> {
+    pub fn known(&self) -> Option<i64> {
         match self {
             Self::Known(value) => Some(*value),
             Self::Open(_) => None,
         }
     }
 
-    pub(crate) fn add(&self, other: &Self) -> Option<Self> {
+    /// The sum.
+    pub fn add(&self, other: &Self) -> Option<Self> {
         let mut terms = self.terms();
         for (product, factor) in other.terms() {
             let sum = terms.entry(product).or_insert(0);
@@ -73,11 +78,13 @@ impl Expr {
         Self::of(terms)
     }
 
-    pub(crate) fn sub(&self, other: &Self) -> Option<Self> {
+    /// The difference.
+    pub fn sub(&self, other: &Self) -> Option<Self> {
         self.add(&other.mul(&Self::Known(-1))?)
     }
 
-    pub(crate) fn mul(&self, other: &Self) -> Option<Self> {
+    /// The product.
+    pub fn mul(&self, other: &Self) -> Option<Self> {
         let mut terms = Terms::new();
         for (left, a) in &self.terms() {
             for (right, b) in &other.terms() {
@@ -91,7 +98,7 @@ impl Expr {
     }
 
     /// The quotient, rounded down.
-    pub(crate) fn div(&self, other: &Self) -> Option<Self> {
+    pub fn div(&self, other: &Self) -> Option<Self> {
         if let (Some(a), Some(b)) = (self.known(), other.known()) {
             return floor_div(a, b).map(Self::Known);
         }
@@ -149,7 +156,7 @@ impl Expr {
     }
 
     /// The quotient, rounded up.
-    pub(crate) fn div_up(&self, other: &Self) -> Option<Self> {
+    pub fn div_up(&self, other: &Self) -> Option<Self> {
         match other.known() {
             Some(by) if by > 0 => self.add(&Self::Known(by - 1))?.div(other),
             _ => Self::ZERO.sub(&Self::ZERO.sub(self)?.div(other)?),
@@ -157,7 +164,7 @@ impl Expr {
     }
 
     /// The quotient, if it is one whatever the names stand for (a divisor that is 0 left aside).
-    pub(crate) fn div_exactly(&self, other: &Self) -> Option<Self> {
+    pub fn div_exactly(&self, other: &Self) -> Option<Self> {
         if self == other {
             return (other.known() != Some(0)).then_some(Self::ONE);
         }
@@ -176,7 +183,7 @@ impl Expr {
     }
 
     /// The remainder of the quotient that is rounded down.
-    pub(crate) fn rem(&self, other: &Self) -> Option<Self> {
+    pub fn rem(&self, other: &Self) -> Option<Self> {
         if let (Some(a), Some(b)) = (self.known(), other.known()) {
             return a.checked_sub(floor_div(a, b)?.checked_mul(b)?).map(Self::Known);
         }
@@ -186,7 +193,8 @@ impl Expr {
         (other.known() != Some(0)).then(|| Self::pair(Atom::Remainder, self, other))?
     }
 
-    pub(crate) fn larger(&self, other: &Self) -> Option<Self> {
+    /// The larger one of the two.
+    pub fn larger(&self, other: &Self) -> Option<Self> {
         if self.is_at_least(other) {
             return Some(self.clone());
         }
@@ -196,7 +204,8 @@ impl Expr {
         Self::pair(Atom::Max, self.min_by_form(other), self.max_by_form(other))
     }
 
-    pub(crate) fn smaller(&self, other: &Self) -> Option<Self> {
+    /// The smaller one of the two.
+    pub fn smaller(&self, other: &Self) -> Option<Self> {
         if self.is_at_least(other) {
             return Some(other.clone());
         }
@@ -214,9 +223,8 @@ impl Expr {
         if self <= other { other } else { self }
     }
 
-    #[cfg(test)]
     /// The value when each name stands for a number; `None` if some name does not, or on overflow.
-    pub(crate) fn eval(&self, names: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
+    pub fn eval(&self, names: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
         let Self::Open(sum) = self else { return self.known() };
         let value = |(product, &factor): (&Vec<Atom>, &i64)| {
             product.iter().try_fold(factor, |value, atom| value.checked_mul(atom.eval(names)?))
@@ -276,7 +284,6 @@ impl Atom {
         }
     }
 
-    #[cfg(test)]
     fn eval(&self, names: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
         let both = |a: &Expr, b: &Expr| Some((a.eval(names)?, b.eval(names)?));
         match self {

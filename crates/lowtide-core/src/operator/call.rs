@@ -7,82 +7,87 @@
 //! A rule says what it can tell and leaves the rest unknown; it never guesses. A [`Misfit`] is a contradiction
 //! in the model: it is reported, and the outputs keep what the file declares.
 
-use crate::expr::Expr;
-use crate::fact::{Element, Extent, Fact, Scalar};
-use lowtide_core::{DType, ModelOp, Value};
+use super::expr::Expr;
+use super::fact::{Element, Extent, Fact, Scalar};
+use crate::{DType, ModelOp, Value};
 
 /// Why the inputs of an operator do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Misfit(pub(crate) String);
+pub struct Misfit(pub String);
 
 /// What a rule tells of the outputs, by position; outputs that it leaves out are unknown.
-pub(crate) type Facts = Result<Vec<Fact>, Misfit>;
+pub type Facts = Result<Vec<Fact>, Misfit>;
 
 /// From a call to what is known of its outputs.
-pub(crate) type ShapeRule = fn(&Call<'_>) -> Facts;
+pub type ShapeRule = fn(&Call<'_>) -> Facts;
 
 /// One operator with its inputs.
-#[derive(Clone, Copy)]
-pub(crate) struct Call<'a> {
-    pub(crate) op: &'a ModelOp,
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The operator.
+    pub op: &'a ModelOp,
     /// Version of the operator set that its domain has in this model.
-    pub(crate) opset: i64,
+    pub opset: i64,
     /// By position; `None` for one that is absent.
-    pub(crate) inputs: &'a [Option<&'a Fact>],
+    pub inputs: &'a [Option<&'a Fact>],
 }
 
 static UNKNOWN: Fact = Fact { dtype: None, dims: None, elements: None };
 
 impl<'a> Call<'a> {
     /// Whether input `at` is there.
-    pub(crate) fn has(&self, at: usize) -> bool {
+    pub fn has(&self, at: usize) -> bool {
         self.inputs.get(at).is_some_and(Option::is_some)
     }
 
     /// What is known of input `at`; nothing if it is absent.
-    pub(crate) fn input(&self, at: usize) -> &'a Fact {
+    pub fn input(&self, at: usize) -> &'a Fact {
         self.inputs.get(at).copied().flatten().unwrap_or(&UNKNOWN)
     }
 
-    pub(crate) fn dims(&self, at: usize) -> Option<&'a [Extent]> {
+    /// The shape of input `at`, as far as it is known.
+    pub fn dims(&self, at: usize) -> Option<&'a [Extent]> {
         self.input(at).dims.as_deref()
     }
 
-    pub(crate) fn rank(&self, at: usize) -> Option<usize> {
+    /// The number of dimensions of input `at`.
+    pub fn rank(&self, at: usize) -> Option<usize> {
         self.dims(at).map(<[Extent]>::len)
     }
 
     /// One dimension of input `at`.
-    pub(crate) fn dim(&self, at: usize, axis: usize) -> Extent {
+    pub fn dim(&self, at: usize, axis: usize) -> Extent {
         self.dims(at)?.get(axis)?.clone()
     }
 
     /// A tensor with the type of input `at`.
-    pub(crate) fn typed(&self, at: usize, dims: Option<Vec<Extent>>) -> Fact {
+    pub fn typed(&self, at: usize, dims: Option<Vec<Extent>>) -> Fact {
         Fact::new(self.dtype(at), dims)
     }
 
-    pub(crate) fn dtype(&self, at: usize) -> Option<DType> {
+    /// The element type of input `at`.
+    pub fn dtype(&self, at: usize) -> Option<DType> {
         self.input(at).dtype
     }
 
-    pub(crate) fn elements(&self, at: usize) -> Option<&'a [Element]> {
+    /// The elements of input `at`, if it is small and its number of elements is known.
+    pub fn elements(&self, at: usize) -> Option<&'a [Element]> {
         self.input(at).elements.as_deref()
     }
 
     /// The integer elements of input `at`, each if it is known; `None` if not even their number is.
-    pub(crate) fn exprs(&self, at: usize) -> Option<Vec<Extent>> {
+    pub fn exprs(&self, at: usize) -> Option<Vec<Extent>> {
         let elements = self.elements(at)?;
         Some(elements.iter().map(|one| one.as_ref()?.int().cloned()).collect())
     }
 
     /// The integer elements of input `at`, if all are numbers.
-    pub(crate) fn ints_of(&self, at: usize) -> Option<Vec<i64>> {
+    pub fn ints_of(&self, at: usize) -> Option<Vec<i64>> {
         self.input(at).ints()
     }
 
     /// The only element of input `at`.
-    pub(crate) fn scalar(&self, at: usize) -> Option<&'a Scalar> {
+    pub fn scalar(&self, at: usize) -> Option<&'a Scalar> {
         match self.elements(at)? {
             [one] => one.as_ref(),
             _ => None,
@@ -90,48 +95,54 @@ impl<'a> Call<'a> {
     }
 
     /// The only element of input `at`, an integer.
-    pub(crate) fn scalar_int(&self, at: usize) -> Extent {
+    pub fn scalar_int(&self, at: usize) -> Extent {
         self.scalar(at)?.int().cloned()
     }
 
-    pub(crate) fn int(&self, name: &str) -> Option<i64> {
+    /// An attribute that is an integer.
+    pub fn int(&self, name: &str) -> Option<i64> {
         match self.op.attribute(name)? {
             Value::Int(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(crate) fn int_or(&self, name: &str, default: i64) -> i64 {
+    /// An attribute that is an integer, or what it is where it is absent.
+    pub fn int_or(&self, name: &str, default: i64) -> i64 {
         self.int(name).unwrap_or(default)
     }
 
     /// Whether an attribute is there and not 0.
-    pub(crate) fn flag(&self, name: &str) -> bool {
+    pub fn flag(&self, name: &str) -> bool {
         self.int_or(name, 0) != 0
     }
 
-    pub(crate) fn ints(&self, name: &str) -> Option<&'a [i64]> {
+    /// An attribute that is a list of integers.
+    pub fn ints(&self, name: &str) -> Option<&'a [i64]> {
         match self.op.attribute(name)? {
             Value::Ints(values) => Some(values),
             _ => None,
         }
     }
 
-    pub(crate) fn float(&self, name: &str) -> Option<f32> {
+    /// An attribute that is a number.
+    pub fn float(&self, name: &str) -> Option<f32> {
         match self.op.attribute(name)? {
             Value::Float(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(crate) fn floats(&self, name: &str) -> Option<&'a [f32]> {
+    /// An attribute that is a list of numbers.
+    pub fn floats(&self, name: &str) -> Option<&'a [f32]> {
         match self.op.attribute(name)? {
             Value::Floats(values) => Some(values),
             _ => None,
         }
     }
 
-    pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
+    /// An attribute that is text in UTF-8.
+    pub fn text(&self, name: &str) -> Option<&'a str> {
         match self.op.attribute(name)? {
             Value::Text(value) => std::str::from_utf8(value).ok(),
             _ => None,
@@ -140,7 +151,7 @@ impl<'a> Call<'a> {
 
     /// Integers that are an attribute in old versions and input `at` in new ones. `Err` if there is such an
     /// input but its elements are not known; `Ok(None)` if neither is there.
-    pub(crate) fn ints_either(&self, name: &str, at: usize) -> Result<Option<Vec<i64>>, NotKnown> {
+    pub fn ints_either(&self, name: &str, at: usize) -> Result<Option<Vec<i64>>, NotKnown> {
         if let Some(values) = self.ints(name) {
             return Ok(Some(values.to_vec()));
         }
@@ -151,22 +162,22 @@ impl<'a> Call<'a> {
     }
 
     /// The element type that an attribute names, by its number in ONNX.
-    pub(crate) fn dtype_of(&self, name: &str) -> Option<DType> {
+    pub fn dtype_of(&self, name: &str) -> Option<DType> {
         dtype_of_number(self.int(name)?)
     }
 
     /// How many outputs the operator has, unwanted ones included.
-    pub(crate) fn output_count(&self) -> usize {
+    pub fn output_count(&self) -> usize {
         self.op.outputs.len()
     }
 }
 
 /// Elements that a rule needs are not known before the model runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotKnown;
+pub struct NotKnown;
 
 /// An axis, which may count from the end, as an index below `rank`.
-pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize, Misfit> {
+pub fn axis(axis: i64, rank: usize) -> Result<usize, Misfit> {
     let signed = i64::try_from(rank).expect("ranks are small");
     let from_start = if axis < 0 { axis.checked_add(signed) } else { Some(axis) };
     let index = from_start.and_then(|axis| usize::try_from(axis).ok());
@@ -176,7 +187,7 @@ pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize, Misfit> {
 }
 
 /// Several axes, each once, ascending.
-pub(crate) fn axes(list: &[i64], rank: usize) -> Result<Vec<usize>, Misfit> {
+pub fn axes(list: &[i64], rank: usize) -> Result<Vec<usize>, Misfit> {
     let mut axes = list.iter().map(|&one| axis(one, rank)).collect::<Result<Vec<_>, _>>()?;
     axes.sort_unstable();
     if axes.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -186,13 +197,13 @@ pub(crate) fn axes(list: &[i64], rank: usize) -> Result<Vec<usize>, Misfit> {
 }
 
 /// Shapes as messages show them.
-pub(crate) fn shape_text(dims: &[Extent]) -> String {
+pub fn shape_text(dims: &[Extent]) -> String {
     let word = |dim: &Extent| dim.as_ref().map_or_else(|| "?".to_owned(), Expr::to_string);
     format!("[{}]", dims.iter().map(word).collect::<Vec<_>>().join(", "))
 }
 
 /// The dimension of two that must be equal: the one that is known; a misfit if both are numbers and differ.
-pub(crate) fn equal(a: &Extent, b: &Extent, what: &str) -> Result<Extent, Misfit> {
+pub fn equal(a: &Extent, b: &Extent, what: &str) -> Result<Extent, Misfit> {
     let known = |dim: &Extent| dim.as_ref().and_then(Expr::known);
     match (known(a), known(b)) {
         (Some(x), Some(y)) if x != y => Err(Misfit(format!("{what}: {x} and {y} should be equal"))),
@@ -202,6 +213,6 @@ pub(crate) fn equal(a: &Extent, b: &Extent, what: &str) -> Result<Extent, Misfit
 }
 
 /// The element type with this number in ONNX.
-pub(crate) fn dtype_of_number(number: i64) -> Option<DType> {
+pub fn dtype_of_number(number: i64) -> Option<DType> {
     DType::from_onnx(number)
 }

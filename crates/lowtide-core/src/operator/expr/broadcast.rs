@@ -10,7 +10,7 @@ use super::{Atom, Expr};
 
 impl Expr {
     /// The dimension of two that are broadcast to each other: equal, or one of them 1.
-    pub(crate) fn broadcast(&self, other: &Self) -> Option<Self> {
+    pub fn broadcast(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             // A number other than 1 is the result, whatever the other one is.
             (Self::Known(1), _) => Some(other.clone()),

@@ -15,13 +15,13 @@ type Interval = (Option<i128>, Option<i128>);
 
 impl Expr {
     /// Whether this is not below `other` whatever the names stand for, as far as can be told.
-    pub(crate) fn is_at_least(&self, other: &Self) -> bool {
+    pub fn is_at_least(&self, other: &Self) -> bool {
         let difference = self.sub(other).map(|difference| difference.interval(&|_| None).0);
         difference.flatten().is_some_and(|low| low >= 0)
     }
 
     /// The most that the value can be when names stand for 0 up to a bound.
-    pub(crate) fn most(&self, bounds: Most<'_>) -> Option<i64> {
+    pub fn most(&self, bounds: Most<'_>) -> Option<i64> {
         let (_, high) = self.interval(bounds);
         high.and_then(|high| i64::try_from(high).ok())
     }

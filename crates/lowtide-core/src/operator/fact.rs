@@ -7,36 +7,41 @@
 //! Shapes hide behind arithmetic on tensors like `Shape(x)`; so elements of small integer, boolean and number
 //! tensors are carried along, as expressions in the names of dimensions.
 
-use crate::expr::Expr;
-use lowtide_core::{DType, Data};
+use super::expr::Expr;
+use crate::{DType, Data};
 
 /// Tensors with more elements are not worth following.
-pub(crate) const MAX_ELEMENTS: usize = 1024;
+pub const MAX_ELEMENTS: usize = 1024;
 
 /// A dimension, if it is known.
-pub(crate) type Extent = Option<Expr>;
+pub type Extent = Option<Expr>;
 
 /// What is known of a tensor.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Fact {
-    pub(crate) dtype: Option<DType>,
-    pub(crate) dims: Option<Vec<Extent>>,
+pub struct Fact {
+    /// Its element type.
+    pub dtype: Option<DType>,
+    /// Its shape.
+    pub dims: Option<Vec<Extent>>,
     /// Its elements, row after row; at most [`MAX_ELEMENTS`], and only if all dimensions are numbers.
-    pub(crate) elements: Option<Vec<Element>>,
+    pub elements: Option<Vec<Element>>,
 }
 
 /// One element, if it is known.
-pub(crate) type Element = Option<Scalar>;
+pub type Element = Option<Scalar>;
 
 /// The value of an element. Truth values are 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Scalar {
+pub enum Scalar {
+    /// A whole number, or a truth value.
     Int(Expr),
+    /// A number.
     Float(f64),
 }
 
 impl Scalar {
-    pub(crate) fn int(&self) -> Option<&Expr> {
+    /// The value, if it is a whole number.
+    pub fn int(&self) -> Option<&Expr> {
         match self {
             Self::Int(value) => Some(value),
             Self::Float(_) => None,
@@ -44,7 +49,7 @@ impl Scalar {
     }
 
     /// The value as a number, if no name is in it.
-    pub(crate) fn number(&self) -> Option<f64> {
+    pub fn number(&self) -> Option<f64> {
         match self {
             #[expect(clippy::cast_precision_loss, reason = "as the model's own conversion rounds")]
             Self::Int(value) => value.known().map(|value| value as f64),
@@ -55,24 +60,24 @@ impl Scalar {
 
 impl Fact {
     /// A tensor of this type of which nothing else is known.
-    pub(crate) fn of_type(dtype: Option<DType>) -> Self {
+    pub fn of_type(dtype: Option<DType>) -> Self {
         Self { dtype, ..Self::default() }
     }
 
     /// A tensor of this type and shape.
-    pub(crate) fn new(dtype: Option<DType>, dims: Option<Vec<Extent>>) -> Self {
+    pub fn new(dtype: Option<DType>, dims: Option<Vec<Extent>>) -> Self {
         Self { dtype, dims, elements: None }
     }
 
     /// A tensor of this type and of a shape in numbers.
-    pub(crate) fn of_dims(dtype: DType, dims: &[i64]) -> Self {
+    pub fn of_dims(dtype: DType, dims: &[i64]) -> Self {
         Self::new(Some(dtype), Some(dims.iter().map(|&dim| Some(Expr::Known(dim))).collect()))
     }
 
     /// The same with elements, each as its type holds it, if there are as many as the shape has, and not too
     /// many.
     #[must_use]
-    pub(crate) fn with(mut self, elements: Option<Vec<Element>>) -> Self {
+    pub fn with(mut self, elements: Option<Vec<Element>>) -> Self {
         let fits = |elements: &Vec<Element>| {
             elements.len() <= MAX_ELEMENTS && self.element_count() == Some(elements.len())
         };
@@ -83,17 +88,17 @@ impl Fact {
     }
 
     /// The number of elements, if all dimensions are numbers.
-    pub(crate) fn element_count(&self) -> Option<usize> {
+    pub fn element_count(&self) -> Option<usize> {
         count(&self.known_dims()?)
     }
 
     /// The shape, if all dimensions are numbers.
-    pub(crate) fn known_dims(&self) -> Option<Vec<i64>> {
+    pub fn known_dims(&self) -> Option<Vec<i64>> {
         self.dims.as_ref()?.iter().map(|dim| dim.as_ref()?.known()).collect()
     }
 
     /// Integer elements without names.
-    pub(crate) fn ints(&self) -> Option<Vec<i64>> {
+    pub fn ints(&self) -> Option<Vec<i64>> {
         self.elements.as_ref()?.iter().map(|one| one.as_ref()?.int()?.known()).collect()
     }
 }
@@ -145,7 +150,7 @@ fn fits(value: &Expr, dtype: Option<DType>) -> bool {
 }
 
 /// The product of a shape in numbers, if it fits.
-pub(crate) fn count(dims: &[i64]) -> Option<usize> {
+pub fn count(dims: &[i64]) -> Option<usize> {
     let product = dims
         .iter()
         .try_fold(1_usize, |product, &dim| product.checked_mul(usize::try_from(dim).ok()?));
@@ -154,7 +159,7 @@ pub(crate) fn count(dims: &[i64]) -> Option<usize> {
 }
 
 /// The elements of a tensor that a file holds, if they are few and of a type that shapes depend on.
-pub(crate) fn elements_of(dtype: DType, dims: &[i64], data: &Data) -> Option<Vec<Element>> {
+pub fn elements_of(dtype: DType, dims: &[i64], data: &Data) -> Option<Vec<Element>> {
     let count = count(dims).filter(|&count| count <= MAX_ELEMENTS)?;
     let width = usize::try_from(dtype.bits()?).ok()? / 8;
     if width == 0 || data.len() != count.checked_mul(width)? {

@@ -1,0 +1,1 @@
+//! Kernels whose output elements depend on many input elements: products, convolutions, pools.

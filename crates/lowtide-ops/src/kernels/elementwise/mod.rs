@@ -1,0 +1,1 @@
+//! Kernels that calculate element i of the output from element i of each input.

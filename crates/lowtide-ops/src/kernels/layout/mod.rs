@@ -1,0 +1,1 @@
+//! Kernels that move elements, or make them, but calculate nothing with them.

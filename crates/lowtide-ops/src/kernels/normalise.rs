@@ -1,0 +1,1 @@
+//! Kernels that scale rows or channels by statistics of their own.

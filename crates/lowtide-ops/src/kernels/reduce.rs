@@ -1,0 +1,1 @@
+//! Kernels that fold or rank along axes.

@@ -1,0 +1,178 @@
+//! Runs small models for tests, each operator with its output apart and in every place that its sharing rule allows.
+//!
+//! ~~~text
+//! ["weight x 2 = -1 3", "y = Relu(x)"]  ──run apart──> y = 0 3 <──equal bits── y written over x
+//! ~~~
+
+use crate::testing::model;
+use crate::{ResolveConfig, prepare, resolve, standard};
+use lowtide_core::operator::{
+    Fact, Input, Operands, Output, Place, Prepared, Program, SharingRule,
+};
+use lowtide_core::{DType, Id, ModelOp, TensorId};
+
+/// Bytes that are aligned for every element type.
+#[derive(Clone, Debug, Default)]
+struct Aligned {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Aligned {
+    /// Memory whose content is left over from others.
+    fn garbage(len: usize) -> Self {
+        Self { words: vec![0xFFF7_A5A5_FFF7_A5A5; len.div_ceil(8)], len }
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        let mut aligned = Self::garbage(bytes.len());
+        aligned.bytes_mut().copy_from_slice(bytes);
+        aligned
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
+    }
+}
+
+/// Runs a model whose inputs are all weights with elements; its outputs as text, `dtype [dims] elements` each.
+#[track_caller]
+pub(crate) fn run(lines: &[&str], outputs: &str) -> Vec<String> {
+    let model = model(lines, outputs);
+    let registry = standard();
+    let resolved = resolve(&model, model.main, &ResolveConfig::default(), &registry).unwrap();
+    assert_eq!(resolved.contradictions, [""; 0], "{lines:?}");
+    let mut program = prepare(&model, resolved.graph, &resolved.facts, &registry).unwrap();
+    let mut values: Vec<Aligned> = program
+        .weights
+        .iter()
+        .map(|data| data.as_ref().map_or_else(Aligned::default, |data| Aligned::of(data)))
+        .collect();
+    for (id, op) in model.main_graph().ops.iter_enumerated() {
+        let Some(mut call) = program.calls[id].take() else {
+            let (of, view) = (op.inputs[0].unwrap(), op.outputs[0].unwrap());
+            values[view.index()] = values[of.index()].clone();
+            continue;
+        };
+        let scratch = scratch_bytes(&program, id);
+        let apart = run_one(&program, &mut call, &values, None, scratch);
+        let rule = registry.find(&op.domain, &op.kind).unwrap().sharing();
+        for over in places(&program, op, rule, &resolved.facts) {
+            let shared = run_one(&program, &mut call, &values, Some(over), scratch);
+            assert_eq!(shared[0].bytes(), apart[0].bytes(), "{lines:?}, output over input {over}");
+        }
+        for (output, value) in call.outputs.iter().zip(apart) {
+            if let Some(id) = output {
+                values[id.index()] = value;
+            }
+        }
+    }
+    program.outputs.iter().map(|&id| text(&program, id, &values[id.index()])).collect()
+}
+
+/// The one output of a model.
+#[track_caller]
+pub(crate) fn runs(lines: &[&str], wanted: &str) {
+    assert_eq!(run(lines, ""), [wanted], "{lines:?}");
+}
+
+/// Why the last operator of a model has no kernel.
+#[track_caller]
+pub(crate) fn refuses(lines: &[&str], wanted: &str) {
+    let model = model(lines, "");
+    let registry = standard();
+    let resolved = resolve(&model, model.main, &ResolveConfig::default(), &registry).unwrap();
+    let error = prepare(&model, resolved.graph, &resolved.facts, &registry).unwrap_err();
+    assert_eq!(error.to_string(), wanted);
+}
+
+fn scratch_bytes(program: &Program, id: lowtide_core::OpId) -> usize {
+    let bound = program.graph.ops()[id].scratch.bound();
+    usize::try_from(bound.unwrap().0).unwrap()
+}
+
+/// Inputs over which the first output may be written, if it is as large and they appear once.
+fn places(
+    program: &Program,
+    op: &ModelOp,
+    rule: SharingRule,
+    facts: &lowtide_core::IndexVec<TensorId, Fact>,
+) -> Vec<usize> {
+    let Some(output) = op.outputs[0] else { return Vec::new() };
+    let fits = |&at: &usize| {
+        let Some(&Some(input)) = op.inputs.get(at) else { return false };
+        let width = |id: TensorId| facts[id].dtype.and_then(DType::bits);
+        let count = |id: TensorId| program.shapes[id].iter().product::<usize>();
+        let is_alone = op.inputs.iter().flatten().filter(|&&other| other == input).count() == 1;
+        is_alone && width(input) == width(output) && count(input) == count(output)
+    };
+    rule.overwrites(op).into_iter().filter(fits).collect()
+}
+
+/// Runs one operator; its first output over an input, if one is named.
+fn run_one(
+    program: &Program,
+    call: &mut Prepared,
+    values: &[Aligned],
+    over: Option<usize>,
+    scratch: usize,
+) -> Vec<Aligned> {
+    let tensor = |id: TensorId| &program.graph.tensors()[id];
+    let input = |(at, id): (usize, &Option<TensorId>)| {
+        id.map(|id| {
+            let place = match over == Some(at) {
+                true => Place::In { output: 0, offset: 0 },
+                false => Place::Apart(values[id.index()].bytes()),
+            };
+            let (dtype, dims) = (tensor(id).dtype.unwrap(), &*program.shapes[id]);
+            Input { at, dtype, dims, place }
+        })
+    };
+    let inputs: Vec<Option<Input<'_>>> = call.inputs.iter().enumerate().map(input).collect();
+    let mut memory: Vec<Aligned> = call
+        .outputs
+        .iter()
+        .map(|id| {
+            let bytes = id.map_or(0, |id| tensor(id).size.bound().unwrap().0);
+            Aligned::garbage(usize::try_from(bytes).unwrap())
+        })
+        .collect();
+    if let Some(at) = over {
+        memory[0] = values[call.inputs[at].unwrap().index()].clone();
+    }
+    let mut outputs: Vec<Option<Output<'_>>> = (call.outputs.iter().enumerate().zip(&mut memory))
+        .map(|((at, id), memory)| {
+            id.map(|id| {
+                let (dtype, dims) = (tensor(id).dtype.unwrap(), &*program.shapes[id]);
+                Output { at, dtype, dims, bytes: memory.bytes_mut() }
+            })
+        })
+        .collect();
+    let mut scratch = Aligned::garbage(scratch);
+    let mut operands =
+        Operands { inputs: &inputs, outputs: &mut outputs, scratch: scratch.bytes_mut() };
+    call.kernel.run(&mut operands).unwrap();
+    memory
+}
+
+fn text(program: &Program, id: TensorId, value: &Aligned) -> String {
+    let dtype = program.graph.tensors()[id].dtype.unwrap();
+    let bytes = value.bytes();
+    macro_rules! words {
+        ($($dtype:ident: $rust:ty),+) => {
+            match dtype {
+                $(DType::$dtype => bytemuck::cast_slice::<u8, $rust>(bytes).iter().map(ToString::to_string).collect(),)+
+                other => vec![format!("{} bytes of {other}", bytes.len())],
+            }
+        };
+    }
+    let words: Vec<String> = words!(
+        F32: f32, F64: f64, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, Bool: u8
+    );
+    let shape: Vec<String> = program.shapes[id].iter().map(ToString::to_string).collect();
+    format!("{dtype} [{}] {}", shape.join(", "), words.join(" "))
+}

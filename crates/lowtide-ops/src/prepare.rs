@@ -1,0 +1,190 @@
+//! [`prepare`]: a model and its graph in, a [`Program`] out: a kernel for every operator, or a list of what is missing.
+//!
+//! ~~~text
+//! Relu (x [1,64], y [1,64]) ──registry──> Operator ──kernel──> Prepared { kernel, inputs, outputs }
+//! Reshape, whose output is a view                              nothing to do
+//! ~~~
+//! All that stands in the way is said at once: sizes that are not known, then operators without a kernel, with counts.
+//! Cost: linear in the graph, and what the kernels take to be made.
+
+use crate::infer::{self, Facts};
+use crate::resolve::type_name;
+use lowtide_core::operator::{Call, Fact, Misfit, NoKernel, Prepared, Program};
+use lowtide_core::{
+    Dim, Graph, IndexVec, Model, ModelGraph, ModelOp, OpId, Registry, Sharing, Size, TensorId,
+};
+use std::collections::BTreeMap;
+
+/// Names in a message; a model may have thousands to name.
+const MOST_NAMES: usize = 8;
+
+/// Why a graph cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// Sizes depend on what a run is given.
+    #[error(
+        "{count} tensors have a size that is not known before the run: {names}; bind their dimensions"
+    )]
+    OpenSizes {
+        /// How many tensors.
+        count: usize,
+        /// The first of them, with their shapes.
+        names: String,
+    },
+    /// Operators cannot be run.
+    #[error("{count} operators have no kernel: {kinds}")]
+    NoKernels {
+        /// How many operators.
+        count: usize,
+        /// Their types, each with how many there are, and why where there is a kernel for other cases.
+        kinds: String,
+    },
+    /// An operator's inputs do not fit together.
+    #[error("operator `{op}`: {reason}")]
+    Misfit {
+        /// Which.
+        op: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Makes the main graph of a model ready to run. `graph` and `facts` are what it was resolved to.
+///
+/// # Panics
+/// If the graph is not that of the model.
+pub fn prepare(
+    model: &Model,
+    graph: Graph,
+    facts: &IndexVec<TensorId, Fact>,
+    registry: &Registry,
+) -> Result<Program, PrepareError> {
+    let source = model.main_graph();
+    let shapes = shapes(&graph, source, facts)?;
+    let mut missing = Missing::default();
+    let mut calls = IndexVec::new();
+    for (id, op) in source.ops.iter_enumerated() {
+        if is_view(&graph, id) {
+            calls.push(None);
+            continue;
+        }
+        let operands = (op.inputs.clone(), op.outputs.clone());
+        match kernel(model, op, facts, registry) {
+            Ok(kernel) => {
+                let (inputs, outputs) = operands;
+                calls.push(Some(Prepared { kernel, inputs, outputs }));
+            }
+            Err(NoKernel::Misfit(reason)) => {
+                return Err(PrepareError::Misfit { op: graph.op_label(id), reason });
+            }
+            Err(reason) => missing.add(op, &reason),
+        }
+    }
+    missing.into_result()?;
+    let weights = source.tensors.ids().map(|id| source.data.get(&id).cloned()).collect();
+    let (inputs, outputs) = (source.inputs.clone(), source.outputs.clone());
+    Ok(Program { graph, calls, shapes, weights, inputs, outputs })
+}
+
+/// Whether an operator has nothing to do: each output is bytes of an input, read in another way.
+fn is_view(graph: &Graph, id: OpId) -> bool {
+    let op = &graph.ops()[id];
+    let is_view_of = |output| {
+        let is_it = |sharing: &Sharing| matches!(sharing, Sharing::View { output: view, .. } if *view == output);
+        op.sharing.iter().any(is_it)
+    };
+    op.outputs.iter().all(|&output| is_view_of(output))
+}
+
+fn kernel(
+    model: &Model,
+    op: &ModelOp,
+    facts: &Facts,
+    registry: &Registry,
+) -> Result<Box<dyn lowtide_core::operator::Kernel>, NoKernel> {
+    let operator = registry.find(&op.domain, &op.kind).ok_or(NoKernel::NotWritten)?;
+    let of = |id: &Option<TensorId>| id.map(|id| &facts[id]);
+    let inputs: Vec<Option<&Fact>> = op.inputs.iter().map(of).collect();
+    let outputs: Vec<Option<&Fact>> = op.outputs.iter().map(of).collect();
+    let call = Call { op, opset: infer::opset(model, &op.domain), inputs: &inputs };
+    check_outputs(operator.shapes(&call), &outputs)?;
+    operator.kernel(&call, &outputs)
+}
+
+/// That the outputs have the shapes that the operator's rule gives them: where a file contradicts itself, the kernel
+/// would not fit its operands.
+fn check_outputs(
+    told: Option<Result<Vec<Fact>, Misfit>>,
+    outputs: &[Option<&Fact>],
+) -> Result<(), NoKernel> {
+    let Some(told) = told.transpose()? else { return Ok(()) };
+    for (told, found) in told.iter().zip(outputs) {
+        let Some(found) = found else { continue };
+        let differ =
+            told.known_dims().zip(found.known_dims()).is_some_and(|(told, found)| told != found);
+        if differ || (told.dtype.is_some() && told.dtype != found.dtype) {
+            return Err(NoKernel::Misfit(format!("its output is {found:?}, wanted {told:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// The shapes of all tensors that a run touches; the rest is empty.
+fn shapes(
+    graph: &Graph,
+    source: &ModelGraph,
+    facts: &Facts,
+) -> Result<IndexVec<TensorId, Box<[usize]>>, PrepareError> {
+    let mut touched = IndexVec::filled(graph.tensors().len(), false);
+    let of_ops = graph.ops().iter().flat_map(|op| op.inputs.iter().chain(&op.outputs));
+    for &id in of_ops.chain(&source.inputs).chain(&source.outputs) {
+        touched[id] = true;
+    }
+    let is_open =
+        |&id: &TensorId| touched[id] && !matches!(graph.tensors()[id].size, Size::Fixed(_));
+    let open: Vec<TensorId> = graph.tensors().ids().filter(is_open).collect();
+    if !open.is_empty() {
+        return Err(open_sizes(graph, &open));
+    }
+    let dims = |fact: &Fact| -> Option<Box<[usize]>> {
+        fact.known_dims()?.iter().map(|&dim| usize::try_from(dim).ok()).collect()
+    };
+    Ok(facts.iter().map(|fact| dims(fact).unwrap_or_default()).collect())
+}
+
+fn open_sizes(graph: &Graph, open: &[TensorId]) -> PrepareError {
+    let name = |&id: &TensorId| {
+        let shape = graph.tensors()[id].shape.as_deref().map(Dim::shape_text);
+        let dtype = graph.tensors()[id].dtype.map_or("?", |dtype| dtype.name());
+        format!("`{}` {dtype} {}", graph.tensor_label(id), shape.unwrap_or_else(|| "?".to_owned()))
+    };
+    let mut names: Vec<String> = open.iter().take(MOST_NAMES).map(name).collect();
+    if open.len() > MOST_NAMES {
+        names.push("...".to_owned());
+    }
+    PrepareError::OpenSizes { count: open.len(), names: names.join(", ") }
+}
+
+/// Types without a kernel, each with the reason.
+#[derive(Default)]
+struct Missing(BTreeMap<String, usize>);
+
+impl Missing {
+    fn add(&mut self, op: &ModelOp, reason: &NoKernel) {
+        let kind = match reason {
+            NoKernel::Unsupported(what) => format!("{} ({what})", type_name(op)),
+            _ => type_name(op),
+        };
+        *self.0.entry(kind).or_insert(0) += 1;
+    }
+
+    fn into_result(self) -> Result<(), PrepareError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let kinds: Vec<String> =
+            self.0.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
+        Err(PrepareError::NoKernels { count: self.0.values().sum(), kinds: kinds.join(", ") })
+    }
+}
