@@ -156,6 +156,12 @@ impl<I, T> From<Vec<T>> for IndexVec<I, T> {
     }
 }
 
+impl<I, T> From<IndexVec<I, T>> for Vec<T> {
+    fn from(table: IndexVec<I, T>) -> Self {
+        table.rows
+    }
+}
+
 impl<I: Id, T> Default for IndexVec<I, T> {
     fn default() -> Self {
         Self::new()

@@ -151,9 +151,9 @@ values! {
 #[derive(Debug)]
 pub struct Operands<'a> {
     /// What is read.
-    pub inputs: &'a [Option<Input<'a>>],
+    pub inputs: Vec<Option<Input<'a>>>,
     /// What is written.
-    pub outputs: &'a mut [Option<Output<'a>>],
+    pub outputs: Vec<Option<Output<'a>>>,
     /// As many bytes as the operator asked for (more at most by padding), aligned as the arena is; their content is
     /// left over from others.
     pub scratch: &'a mut [u8],
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn absent_operands_are_named() {
-        let mut operands = Operands { inputs: &[None], outputs: &mut [], scratch: &mut [] };
+        let mut operands = Operands { inputs: vec![None], outputs: Vec::new(), scratch: &mut [] };
         assert_eq!(operands.input(0).unwrap_err().to_string(), "input 0 is absent");
         assert_eq!(operands.output(2).unwrap_err().to_string(), "output 2 is absent");
         assert!(operands.optional(7).is_none());

@@ -144,7 +144,7 @@ fn run_one(
     if let Some(at) = over {
         memory[0] = values[call.inputs[at].unwrap().index()].clone();
     }
-    let mut outputs: Vec<Option<Output<'_>>> = (call.outputs.iter().enumerate().zip(&mut memory))
+    let outputs: Vec<Option<Output<'_>>> = (call.outputs.iter().enumerate().zip(&mut memory))
         .map(|((at, id), memory)| {
             id.map(|id| {
                 let (dtype, dims) = (tensor(id).dtype.unwrap(), &*program.shapes[id]);
@@ -153,8 +153,7 @@ fn run_one(
         })
         .collect();
     let mut scratch = Aligned::garbage(scratch);
-    let mut operands =
-        Operands { inputs: &inputs, outputs: &mut outputs, scratch: scratch.bytes_mut() };
+    let mut operands = Operands { inputs, outputs, scratch: scratch.bytes_mut() };
     call.kernel.run(&mut operands).unwrap();
     memory
 }

@@ -1,0 +1,338 @@
+//! Program and plan in, ranges of bytes out: where every operand of every run lies.
+//!
+//! ~~~text
+//! run 3: Add(a, w) -> b      a  arena [0, 4096)      b lies on a: the kernel gets the bytes once,
+//!                            w  weight 7              as output 0, and hears that input 0 is in it
+//!                            b  arena [0, 4096)
+//! ~~~
+//! A plan is checked before it comes here. Still nothing of that is relied on for the safety of memory: a [`BoundRun`]
+//! can only be made of ranges that are proven apart here, once, so that slices of them never overlap. Cost: the square
+//! of an operator's operands in the arena that it writes, linear in all else.
+
+use crate::SessionError;
+use lowtide_core::operator::{Operand, Prepared, Program};
+use lowtide_core::{
+    Bytes, DType, Graph, Id, IndexVec, OpId, Owner, Plan, ResidenceId, RunId, TensorId, TensorKind,
+};
+use std::ops::Range;
+
+/// Bytes of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// In the arena, apart from all that the run writes.
+    Arena(Range<usize>),
+    /// In an output of the run, from this byte on.
+    Output { output: usize, offset: usize },
+    /// Those of a weight.
+    Weight(TensorId, Range<usize>),
+    /// Those of the caller's input of this number.
+    Caller(usize, Range<usize>),
+}
+
+/// One input of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub(crate) tensor: TensorId,
+    pub(crate) dtype: DType,
+    pub(crate) source: Source,
+}
+
+/// One output of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub(crate) tensor: TensorId,
+    pub(crate) dtype: DType,
+    pub(crate) range: Range<usize>,
+}
+
+/// The operands of one run. Invariant: what is written (outputs and scratch) is apart from each other and from every
+/// input that has `Source::Arena`; an input with `Source::Output` lies inside that output.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundRun {
+    op: OpId,
+    reads: Vec<Option<Read>>,
+    writes: Vec<Option<Write>>,
+    scratch: Range<usize>,
+}
+
+impl BoundRun {
+    /// Proves the operands apart, and finds the inputs that lie in outputs.
+    fn new(
+        op: OpId,
+        mut reads: Vec<Option<Read>>,
+        writes: Vec<Option<Write>>,
+        scratch: Range<usize>,
+    ) -> Result<Self, [Operand; 2]> {
+        let named = |(at, write): (usize, &Option<Write>)| {
+            write.as_ref().map(|write| (Operand::Output(at), write.range.clone()))
+        };
+        let mut written: Vec<(Operand, Range<usize>)> =
+            writes.iter().enumerate().filter_map(named).collect();
+        written.push((Operand::Scratch, scratch.clone()));
+        for (index, (one, range)) in written.iter().enumerate() {
+            let other = written[..index].iter().find(|other| overlap(&other.1, range));
+            if let Some((other, _)) = other {
+                return Err([*other, *one]);
+            }
+        }
+        for (at, read) in reads.iter_mut().enumerate() {
+            let Some(Read { source, .. }) = read else { continue };
+            let Source::Arena(range) = source else { continue };
+            let Some((operand, over)) = written.iter().find(|row| overlap(&row.1, range)) else {
+                continue;
+            };
+            let is_inside = over.start <= range.start && range.end <= over.end;
+            match operand {
+                Operand::Output(output) if is_inside => {
+                    *source = Source::Output { output: *output, offset: range.start - over.start };
+                }
+                _ => return Err([Operand::Input(at), *operand]),
+            }
+        }
+        Ok(Self { op, reads, writes, scratch })
+    }
+
+    pub(crate) fn op(&self) -> OpId {
+        self.op
+    }
+
+    pub(crate) fn reads(&self) -> &[Option<Read>] {
+        &self.reads
+    }
+
+    pub(crate) fn writes(&self) -> &[Option<Write>] {
+        &self.writes
+    }
+
+    pub(crate) fn scratch(&self) -> Range<usize> {
+        self.scratch.clone()
+    }
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start.max(b.start) < a.end.min(b.end)
+}
+
+/// Where everything lies in one block of memory: the plan's arena, and behind it what the plan leaves to the caller.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    /// The operands of each run; `None` for one that has nothing to do.
+    pub(crate) runs: IndexVec<RunId, Option<BoundRun>>,
+    /// Where each of the caller's inputs is copied to before the first step, if the plan wants it in the arena.
+    pub(crate) inputs: Vec<Option<Range<usize>>>,
+    /// Where each output of the graph is in the end.
+    pub(crate) outputs: Vec<Source>,
+    /// Bytes of the block.
+    pub(crate) bytes: Bytes,
+}
+
+/// Binds every operand of every run.
+pub(crate) fn bind(program: &Program, plan: &Plan) -> Result<Bound, SessionError> {
+    Binder::new(program, plan)?.run()
+}
+
+struct Binder<'a> {
+    program: &'a Program,
+    graph: &'a Graph,
+    plan: &'a Plan,
+    /// Storages that the plan leaves to the caller, behind the arena.
+    outside: IndexVec<TensorId, Option<usize>>,
+    /// The storage's residence at the step that is looked at.
+    homes: IndexVec<TensorId, Option<ResidenceId>>,
+    bytes: Bytes,
+}
+
+impl<'a> Binder<'a> {
+    fn new(program: &'a Program, plan: &'a Plan) -> Result<Self, SessionError> {
+        let graph = &program.graph;
+        let mut outside = IndexVec::filled(graph.tensors().len(), None);
+        let mut bytes = plan.stats.arena_bytes;
+        for (id, tensor) in graph.tensors().iter_enumerated() {
+            let is_callers = plan.outputs == Owner::Caller && graph.holds_output(id);
+            if !is_callers || !graph.is_storage(id) || tensor.kind != TensorKind::Computed {
+                continue;
+            }
+            let start = bytes.align_up(plan.align);
+            let size = tensor.size.fixed();
+            let end = start.zip(size).and_then(|(start, size)| start.checked_add(size));
+            let (Some(start), Some(end)) = (start, end) else {
+                return Err(SessionError::NotFixed { tensor: graph.tensor_label(id) });
+            };
+            outside[id] = usize::try_from(start.0).ok();
+            bytes = end;
+        }
+        let homes = IndexVec::filled(graph.tensors().len(), None);
+        Ok(Self { program, graph, plan, outside, homes, bytes })
+    }
+
+    fn run(mut self) -> Result<Bound, SessionError> {
+        let mut runs = IndexVec::new();
+        for (run, &op) in self.plan.schedule.iter_enumerated() {
+            self.note_homes(run, op);
+            let call = self.program.calls[op].as_ref();
+            runs.push(call.map(|call| self.bind_run(run, op, call)).transpose()?);
+        }
+        let inputs =
+            self.program.inputs.iter().map(|&id| self.input(id)).collect::<Result<_, _>>()?;
+        let outputs = self.program.outputs.iter().map(|&id| self.source(id, None));
+        let outputs = outputs.collect::<Result<_, _>>()?;
+        Ok(Bound { runs, inputs, outputs, bytes: self.bytes })
+    }
+
+    /// Remembers where storages are, for what has no binding of its own: outputs of the graph at the end.
+    fn note_homes(&mut self, run: RunId, op: OpId) {
+        let row = &self.graph.ops()[op];
+        let operands = row.inputs.iter().chain(&row.outputs);
+        for (&tensor, &bound) in operands.zip(&self.plan.bindings[run]) {
+            let root = self.graph.storage(tensor);
+            self.homes[root] = bound.or(self.homes[root]);
+        }
+    }
+
+    fn bind_run(&self, run: RunId, op: OpId, call: &Prepared) -> Result<BoundRun, SessionError> {
+        let mut bindings = self.plan.bindings[run].iter().copied();
+        let mut next = || bindings.next().flatten();
+        let mut reads = Vec::with_capacity(call.inputs.len());
+        for &input in &call.inputs {
+            reads.push(input.map(|tensor| self.read(tensor, next())).transpose()?);
+        }
+        // Values that a body captures stand between inputs and outputs; no operator with a body has a kernel.
+        let mut writes = Vec::with_capacity(call.outputs.len());
+        for &output in &call.outputs {
+            writes.push(output.map(|tensor| self.write(tensor, next())).transpose()?);
+        }
+        let scratch = match self.graph.ops()[op].needed_scratch() {
+            Some(_) => self.whole(next())?,
+            None => 0..0,
+        };
+        BoundRun::new(op, reads, writes, scratch).map_err(|operands| SessionError::Overlap {
+            op: self.graph.op_label(op),
+            operands: operands.map(|operand| operand.to_string()),
+        })
+    }
+
+    fn dtype(&self, tensor: TensorId) -> Result<DType, SessionError> {
+        let dtype = self.graph.tensors()[tensor].dtype;
+        dtype.ok_or_else(|| SessionError::NotFixed { tensor: self.graph.tensor_label(tensor) })
+    }
+
+    fn read(&self, tensor: TensorId, bound: Option<ResidenceId>) -> Result<Read, SessionError> {
+        let (dtype, source) = (self.dtype(tensor)?, self.source(tensor, bound)?);
+        Ok(Read { tensor, dtype, source })
+    }
+
+    fn write(&self, tensor: TensorId, bound: Option<ResidenceId>) -> Result<Write, SessionError> {
+        match self.source(tensor, bound)? {
+            Source::Arena(range) => Ok(Write { tensor, dtype: self.dtype(tensor)?, range }),
+            _ => Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) }),
+        }
+    }
+
+    /// Where the bytes of a tensor are, which is bound to a residence or lies where its storage was last.
+    fn source(&self, tensor: TensorId, bound: Option<ResidenceId>) -> Result<Source, SessionError> {
+        let extent = self.graph.extent(tensor);
+        let within = self.within(tensor)?;
+        if let Some(residence) = bound.or(self.homes[extent.root]) {
+            let whole = self.whole(Some(residence))?;
+            let range = whole.start + within.start..whole.start + within.end;
+            return match range.end <= whole.end {
+                true => Ok(Source::Arena(range)),
+                false => Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) }),
+            };
+        }
+        if let Some(start) = self.outside[extent.root] {
+            return Ok(Source::Arena(start + within.start..start + within.end));
+        }
+        let number = self.program.inputs.iter().position(|&input| input == extent.root);
+        match (self.graph.tensors()[extent.root].kind, number) {
+            (TensorKind::Weight, _) => Ok(Source::Weight(extent.root, within)),
+            (TensorKind::Input, Some(number)) => Ok(Source::Caller(number, within)),
+            _ => Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) }),
+        }
+    }
+
+    /// Which bytes of its storage a tensor takes.
+    fn within(&self, tensor: TensorId) -> Result<Range<usize>, SessionError> {
+        let extent = self.graph.extent(tensor);
+        let size = self.graph.tensors()[tensor].size.fixed();
+        let fits =
+            size.filter(|&size| extent.is_exact && extent.bytes.is_some_and(|all| size <= all));
+        let end = fits.and_then(|size| extent.start.checked_add(size));
+        let not_fixed = || SessionError::NotFixed { tensor: self.graph.tensor_label(tensor) };
+        let [start, end] = [Some(extent.start), end]
+            .map(|bytes| bytes.and_then(|Bytes(bytes)| usize::try_from(bytes).ok()));
+        start.zip(end).map(|(start, end)| start..end).ok_or_else(not_fixed)
+    }
+
+    /// All bytes of a residence.
+    fn whole(&self, residence: Option<ResidenceId>) -> Result<Range<usize>, SessionError> {
+        let address = residence.and_then(|id| self.plan.address(id));
+        let size = residence.and_then(|id| self.plan.residences[id].size.fixed());
+        let range = address.zip(size).and_then(|((space, start), size)| {
+            let end = start.checked_add(size)?;
+            let is_arena = space.index() == 0 && end <= self.plan.stats.arena_bytes;
+            let range = usize::try_from(start.0).ok()?..usize::try_from(end.0).ok()?;
+            is_arena.then_some(range)
+        });
+        let what = residence.map_or_else(|| "scratch".to_owned(), |id| id.to_string());
+        range.ok_or(SessionError::NotPlaced { tensor: what })
+    }
+
+    /// Where an input is copied to, if the plan owns it and anybody needs it.
+    fn input(&self, id: TensorId) -> Result<Option<Range<usize>>, SessionError> {
+        let is_placed = self.plan.inputs == Owner::Arena && self.graph.storage(id) == id;
+        let home = self.homes[id].filter(|_| is_placed);
+        home.map(|home| self.whole(Some(home))).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(range: Range<usize>) -> Option<Read> {
+        let tensor = TensorId::new(0);
+        Some(Read { tensor, dtype: DType::U8, source: Source::Arena(range) })
+    }
+
+    fn write(range: Range<usize>) -> Option<Write> {
+        Some(Write { tensor: TensorId::new(1), dtype: DType::U8, range })
+    }
+
+    fn bound(
+        reads: Vec<Option<Read>>,
+        writes: Vec<Option<Write>>,
+        scratch: Range<usize>,
+    ) -> Result<Vec<Source>, String> {
+        let run = BoundRun::new(OpId::new(0), reads, writes, scratch);
+        let run = run.map_err(|[one, other]| format!("{one} on {other}"))?;
+        Ok(run.reads.into_iter().flatten().map(|read| read.source).collect())
+    }
+
+    #[test]
+    fn an_input_inside_an_output_is_found_there() {
+        let reads = vec![read(64..128), None, read(0..64)];
+        let found = bound(reads, vec![write(0..32), write(64..192)], 192..200).unwrap_err();
+        assert_eq!(found, "input 2 on output 0");
+        let found = bound(vec![read(96..128), read(0..32)], vec![write(64..192)], 0..0).unwrap();
+        assert_eq!(found, [Source::Output { output: 0, offset: 32 }, Source::Arena(0..32)]);
+    }
+
+    #[test]
+    fn nothing_is_written_twice_or_under_the_scratch() {
+        let two = |scratch| bound(vec![read(0..8)], vec![write(8..16), write(16..24)], scratch);
+        assert!(two(24..32).is_ok());
+        assert_eq!(two(23..32).unwrap_err(), "output 1 on scratch");
+        assert_eq!(two(4..6).unwrap_err(), "input 0 on scratch");
+        let twice = bound(Vec::new(), vec![write(0..16), write(8..24)], 0..0);
+        assert_eq!(twice.unwrap_err(), "output 0 on output 1");
+    }
+
+    #[test]
+    fn empty_operands_are_apart_from_all() {
+        assert_eq!(
+            bound(vec![read(8..8)], vec![write(0..16)], 4..4).unwrap(),
+            [Source::Arena(8..8)]
+        );
+    }
+}

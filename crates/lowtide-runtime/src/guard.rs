@@ -1,0 +1,86 @@
+//! Guard mode: what is freed is poisoned, so that a read of it shows.
+//!
+//! ~~~text
+//! FREE a     b was written over the first half of a and is still held:    [ b ........ | poison ]
+//! ~~~
+//! The poison is not a number in every floating type, a large negative number in every signed one, and true.
+
+use lowtide_core::{Bytes, Event, Plan, ResidenceId};
+use std::ops::Range;
+
+const POISON: [u8; 4] = [0xA5, 0xA5, 0xF7, 0xFF];
+
+/// Fills a range of memory with poison, in phase with its address.
+pub(crate) fn poison(memory: &mut [u8], range: Range<usize>) {
+    let phase = range.start;
+    for (index, byte) in memory[range].iter_mut().enumerate() {
+        *byte = POISON[(phase + index) % POISON.len()];
+    }
+}
+
+/// For each event: the bytes that nobody holds after it and that were held before. Empty for what frees nothing.
+pub(crate) fn freed(plan: &Plan) -> Vec<Vec<Range<usize>>> {
+    let step_of = |residence: ResidenceId| plan.residences[residence].span.end;
+    let of_event = |event: &Event| match *event {
+        Event::Free(residence) => freed_by(plan, residence, step_of(residence)),
+        _ => Vec::new(),
+    };
+    plan.events.iter().map(of_event).collect()
+}
+
+/// The bytes of a residence, without those of others in its buffer that are still held when it goes.
+fn freed_by(plan: &Plan, residence: ResidenceId, at: lowtide_core::Step) -> Vec<Range<usize>> {
+    let bytes = |id: ResidenceId| {
+        let (_, Bytes(start)) = plan.address(id)?;
+        let Bytes(len) = plan.residences[id].size.bound()?;
+        Some(usize::try_from(start).ok()?..usize::try_from(start + len).ok()?)
+    };
+    let Some(own) = bytes(residence) else { return Vec::new() };
+    let buffer = &plan.buffers[plan.residences[residence].buffer];
+    let others = (buffer.parts.start.raw()..buffer.parts.end.raw()).map(ResidenceId::new);
+    let mut held: Vec<Range<usize>> = others
+        .filter(|&id| id != residence)
+        .filter(|&id| plan.residences[id].span.start < at && at < plan.residences[id].span.end)
+        .filter_map(bytes)
+        .collect();
+    held.sort_by_key(|range| range.start);
+    without(own, &held)
+}
+
+/// A range without others, which are sorted by their starts.
+fn without(range: Range<usize>, held: &[Range<usize>]) -> Vec<Range<usize>> {
+    let (mut free, mut start) = (Vec::new(), range.start);
+    for other in held {
+        if start < other.start.min(range.end) {
+            free.push(start..other.start.min(range.end));
+        }
+        start = start.max(other.end);
+    }
+    if start < range.end {
+        free.push(start..range.end);
+    }
+    free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn poison_is_in_phase_and_no_number() {
+        let mut memory = [0_u8; 16];
+        poison(&mut memory, 4..12);
+        assert!(f32::from_le_bytes(memory[4..8].try_into().unwrap()).is_nan());
+        assert!(f64::from_le_bytes(memory[4..12].try_into().unwrap()).is_nan());
+        assert!(i64::from_le_bytes(memory[4..12].try_into().unwrap()) < -1_000_000);
+        assert_eq!((memory[3], memory[12]), (0, 0));
+    }
+
+    #[test]
+    fn what_is_held_is_left_alone() {
+        assert_eq!(without(0..10, &[]), [0..10]);
+        assert_eq!(without(0..10, &[0..4, 2..6, 8..12]), [6..8]);
+        assert_eq!(without(4..10, &[0..5, 20..30]), [5..10]);
+        assert!(without(4..10, &[0..20]).is_empty());
+    }
+}

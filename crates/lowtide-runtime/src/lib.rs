@@ -1,0 +1,33 @@
+//! Runs a graph by its plan: one arena, the events followed mechanically.
+//!
+//! ~~~text
+//! Program (graph, kernels, weights) ─┐
+//!                                    ├─ Session::new ─> Session ── run(inputs) ──> outputs, borrowed from the arena
+//! CheckedPlan (events, offsets) ─────┘                     │
+//!                       one block of memory behind `Memory`┘
+//! ~~~
+//! The runtime decides nothing about memory: where an operand lies was planned, and is bound once. A run follows the
+//! events: ALLOC costs nothing, EXEC calls a kernel on ranges of the arena that are proven disjoint or identical, FREE
+//! poisons in guard mode. In the steady state nothing is allocated.
+//!
+//! | file | what becomes what |
+//! |---|---|
+//! | `memory` | a number of bytes to a block of memory |
+//! | `bind` | program and plan to ranges of bytes for every operand of every run |
+//! | `arena` | such ranges to slices: the only unsafe code |
+//! | `session` | inputs to outputs |
+
+#[cfg(target_endian = "big")]
+compile_error!("weights and arrays are read as they lie in files: least significant byte first");
+
+mod arena;
+mod bind;
+mod guard;
+mod memory;
+mod session;
+mod tensor;
+mod weights;
+
+pub use memory::{Block, HostMemory, LimitedMemory, Memory, MemoryError};
+pub use session::{MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
+pub use tensor::{TensorError, TensorRef, TensorSpec};
