@@ -54,6 +54,8 @@ pub(crate) trait Real:
 {
     /// The square root.
     fn sqrt(self) -> Self;
+    /// The exponential of each.
+    fn exp_all(values: &mut [Self]);
     /// A power.
     fn powf(self, by: Self) -> Self;
 }
@@ -208,6 +210,10 @@ impl Real for f32 {
     fn powf(self, by: Self) -> Self {
         self.powf(by)
     }
+
+    fn exp_all(values: &mut [Self]) {
+        rten_simd::SimdUnaryOp::map_mut(&rten_vecmath::Exp {}, values);
+    }
 }
 
 impl Real for f64 {
@@ -219,6 +225,12 @@ impl Real for f64 {
     #[inline(always)]
     fn powf(self, by: Self) -> Self {
         self.powf(by)
+    }
+
+    fn exp_all(values: &mut [Self]) {
+        for value in values {
+            *value = value.exp();
+        }
     }
 }
 

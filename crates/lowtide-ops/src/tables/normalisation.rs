@@ -8,6 +8,7 @@
 
 use super::Table;
 use crate::declaration::{Rule, copies, overwrites, row};
+use crate::kernels::normalise as kernels;
 use crate::shapes::{like_first, normalise};
 use crate::work;
 
@@ -15,17 +16,23 @@ use crate::work;
 pub(super) static TABLE: Table = Table {
     cost: Some(work::some_each),
     rows: &[
-        row("BatchNormalization", Rule::OverwriteWhenInferring).shape(normalise::batch),
-        overwrites("GroupNormalization", &[0]).shape(like_first),
-        overwrites("Hardmax", &[0]).shape(normalise::along_axis),
-        overwrites("InstanceNormalization", &[0]).shape(like_first),
-        copies("LRN").shape(like_first),
-        overwrites("LayerNormalization", &[0]).shape(normalise::layer),
-        overwrites("LogSoftmax", &[0]).shape(normalise::along_axis),
-        overwrites("LpNormalization", &[0]).shape(normalise::along_axis),
-        overwrites("MeanVarianceNormalization", &[0]).shape(like_first),
-        overwrites("RMSNormalization", &[0]).shape(normalise::rms),
-        overwrites("SimplifiedLayerNormalization", &[0]).shape(normalise::layer),
-        overwrites("Softmax", &[0]).shape(normalise::along_axis),
+        row("BatchNormalization", Rule::OverwriteWhenInferring)
+            .shape(normalise::batch)
+            .kernel(kernels::batch),
+        overwrites("GroupNormalization", &[0]).shape(like_first).kernel(kernels::group),
+        overwrites("Hardmax", &[0]).shape(normalise::along_axis).kernel(kernels::hardmax),
+        overwrites("InstanceNormalization", &[0]).shape(like_first).kernel(kernels::instance),
+        copies("LRN").shape(like_first).kernel(kernels::local_response),
+        overwrites("LayerNormalization", &[0]).shape(normalise::layer).kernel(kernels::layer),
+        overwrites("LogSoftmax", &[0]).shape(normalise::along_axis).kernel(kernels::log_softmax),
+        overwrites("LpNormalization", &[0]).shape(normalise::along_axis).kernel(kernels::lp),
+        overwrites("MeanVarianceNormalization", &[0])
+            .shape(like_first)
+            .kernel(kernels::mean_variance),
+        overwrites("RMSNormalization", &[0]).shape(normalise::rms).kernel(kernels::rms),
+        overwrites("SimplifiedLayerNormalization", &[0])
+            .shape(normalise::layer)
+            .kernel(kernels::rms),
+        overwrites("Softmax", &[0]).shape(normalise::along_axis).kernel(kernels::softmax),
     ],
 };

@@ -16,9 +16,11 @@ mod tests;
 mod top_k;
 
 pub(crate) use cumulate::{cum_prod, cum_sum};
-pub(crate) use fold::{extreme, over_image, over_image_by_p, reduce};
+pub(crate) use fold::{extreme, fold_row, over_image, over_image_by_p, reduce};
 pub(crate) use kinds::{
     LengthL1, LengthL2, LogSum, LogSumExp, Max, Mean, Min, Product, Sum, SumSquare,
 };
+pub(crate) use lines::Lines;
 pub(crate) use position::{arg_max, arg_min};
+pub(crate) use split::{Split, check_rank};
 pub(crate) use top_k::top_k;
