@@ -11,7 +11,7 @@ use lowtide::{Loaded, Planned, formats, load, plan, summary};
 use std::path::Path;
 
 pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
-    let config = args.config();
+    let config = args.planner.config();
     let options = args.model.options()?;
     let path = &args.model.model;
     let targets = [&args.output, &args.events, &args.lifetimes, &args.graph, &args.onnx];
@@ -27,7 +27,7 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
         progress::during(&format!("planning {name}"), || plan(&loaded.graph, &config));
     let planned = planned.context("the flags make no plan")?;
     write_files(args, &loaded, &planned)?;
-    for flag in args.unused() {
+    for flag in args.planner.unused() {
         out::message(&format!("warning: {flag} means nothing with this --order and --mode"));
     }
     let figures = summary(&name, &loaded, &planned, &config, seconds);
