@@ -199,7 +199,10 @@ impl<'a> Binder<'a> {
         // Values that a body captures stand between inputs and outputs; no operator with a body has a kernel.
         let mut writes = Vec::with_capacity(call.outputs.len());
         for &output in &call.outputs {
-            writes.push(output.map(|tensor| self.write(tensor, next())).transpose()?);
+            let bound = output.map(|tensor| (tensor, next()));
+            // A view is bytes that were written already.
+            let written = bound.filter(|&(tensor, _)| self.graph.content(tensor) == tensor);
+            writes.push(written.map(|(tensor, bound)| self.write(tensor, bound)).transpose()?);
         }
         let scratch = match self.graph.ops()[op].needed_scratch() {
             Some(_) => self.whole(next())?,
