@@ -13,7 +13,6 @@ mod out;
 mod pack;
 mod plan;
 mod progress;
-mod resident;
 mod run;
 mod run_text;
 mod text;

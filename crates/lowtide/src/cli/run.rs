@@ -5,10 +5,10 @@
 //! ~~~
 
 use super::args::RunArgs;
-use super::resident::{self, Resident};
 use super::{Answer, out, progress, run_text};
 use anyhow::{Context, bail};
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
+use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, LimitedMemory, Memory, Outputs, RunError, TensorSpec};
 use lowtide::{
     CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load, plan,
