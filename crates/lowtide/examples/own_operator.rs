@@ -59,7 +59,9 @@ fn scale(factor: f32, operands: &mut Operands<'_>) -> Result<(), KernelError> {
     if let Place::Apart(_) = input.place {
         output.copy_from_slice(input.values()?);
     }
-    output.iter_mut().for_each(|value| *value *= factor);
+    for value in output {
+        *value *= factor;
+    }
     Ok(())
 }
 
