@@ -240,7 +240,7 @@ pub(super) struct RunArgs {
     /// Poison what is freed, so that a wrong reuse shows.
     #[arg(long)]
     pub(super) guard: bool,
-    /// Refuse to take more memory than this for the arena, as in 4MiB.
+    /// Do not run, and answer no (exit code 1), if the arena is larger than this, as in 4MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) capacity: Option<Bytes>,
     /// Ask the system for huge pages.

@@ -5,11 +5,11 @@
 //! ~~~
 
 use super::args::RunArgs;
-use super::{Answer, out, progress, run_text};
+use super::{Answer, out, plan, progress, run_text};
 use anyhow::{Context, bail};
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
 use lowtide::runtime::resident::{self, Resident};
-use lowtide::runtime::{HostMemory, LimitedMemory, Memory, Outputs, RunError, TensorSpec};
+use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
 use lowtide::{
     CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load, plan,
     program, random_input, random_weights,
@@ -34,6 +34,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         out::message(&format!("warning: {text}"));
     }
     let checked = checked_plan(args, &loaded, &name)?;
+    let (arena, bound) = (checked.plan().stats.arena_bytes, checked.plan().order_bound.bytes);
+    if plan::within(args.capacity, arena, bound) == Answer::No {
+        return Ok(Answer::No);
+    }
     let prepare = || session(args, &loaded, &options, checked);
     let (session, _) = progress::during(&format!("preparing {name}"), prepare);
     let mut session = session.with_context(|| format!("`{name}` cannot be run"))?;
@@ -92,7 +96,7 @@ fn checked_plan(args: &RunArgs, loaded: &Loaded, name: &str) -> anyhow::Result<C
         read.with_context(|| format!("`{}` is not a plan that can be read", path.display()))?
     } else {
         let config = args.planner.config();
-        let make = || plan(&loaded.graph, &config);
+        let make = || lowtide::plan(&loaded.graph, &config);
         let (planned, _) = progress::during(&format!("planning {name}"), make);
         planned.context("the flags make no plan")?.plan
     };
@@ -116,16 +120,8 @@ fn session(
         }
     }
     let config = SessionConfig { threads: args.threads, guard: args.guard, profile: args.profile };
-    let mut host = HostMemory { huge_pages: args.huge_pages };
-    let mut limited;
-    let memory: &mut dyn Memory = match args.capacity {
-        Some(limit) => {
-            limited = LimitedMemory::new(host, limit);
-            &mut limited
-        }
-        None => &mut host,
-    };
-    Ok(Session::in_memory(program, checked, &config, memory)?)
+    let mut memory = HostMemory { huge_pages: args.huge_pages };
+    Ok(Session::in_memory(program, checked, &config, &mut memory)?)
 }
 
 /// An array for each input, in order.
