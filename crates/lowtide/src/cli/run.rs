@@ -11,8 +11,8 @@ use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummar
 use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
 use lowtide::{
-    CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load, plan,
-    program, random_input, random_weights,
+    CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load, program,
+    random_input, random_weights,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
