@@ -6,7 +6,7 @@
 //! A row declares what any kernel needs beyond inputs and outputs; most types need nothing. What a kernel of ours
 //! needs on top of that comes with the kernel.
 
-use crate::call::Call;
+use crate::call::{Call, axis};
 use crate::fact::Fact;
 use crate::known::Known;
 use crate::{ResolveConfig, ResolveError, sizes};
@@ -37,6 +37,13 @@ pub(crate) fn gates(call: &Call<'_>) -> Fact {
 /// `DynamicQuantizeLSTM`: the same in full precision; the weights are transposed.
 pub(crate) fn quantised_gates(call: &Call<'_>) -> Fact {
     Fact::new(Some(DType::F32), Some(vec![call.dim(0, 1), call.dim(1, 2)]))
+}
+
+/// `TopK`: the places of one line.
+pub(crate) fn line(call: &Call<'_>) -> Fact {
+    let axis = call.rank(0).map(|rank| axis(call.int_or("axis", -1), rank));
+    let len = axis.and_then(Result::ok).and_then(|axis| call.dim(0, axis));
+    Fact::new(Some(DType::U32), Some(vec![len]))
 }
 
 #[cfg(test)]

@@ -100,6 +100,8 @@ fn add_data(graph: &mut ModelGraph, values: &str) {
     let dtype = row.dtype.unwrap();
     let bytes = |word: &str| match dtype {
         DType::F32 => word.parse::<f32>().unwrap().to_le_bytes().to_vec(),
+        DType::F64 => word.parse::<f64>().unwrap().to_le_bytes().to_vec(),
+        DType::I8 => word.parse::<i8>().unwrap().to_le_bytes().to_vec(),
         DType::I32 => word.parse::<i32>().unwrap().to_le_bytes().to_vec(),
         DType::Bool | DType::U8 => vec![word.parse::<u8>().unwrap()],
         _ => word.parse::<i64>().unwrap().to_le_bytes().to_vec(),

@@ -8,8 +8,10 @@
 
 pub(crate) mod compute;
 pub(crate) mod elementwise;
+mod facts;
 pub(crate) mod layout;
 pub(crate) mod normalise;
+mod number;
 pub(crate) mod reduce;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -6,6 +6,7 @@
 
 use super::Table;
 use crate::declaration::copies;
+use crate::kernels::{compute, reduce};
 use crate::shapes::{
     attention, conv, einsum, like_first, loss, matmul, pool, quantise, recurrent, resize, select,
     signal,
@@ -17,9 +18,9 @@ pub(super) static TABLE: Table = Table {
     cost: None,
     rows: &[
         copies("Attention").shape(attention::standard).cost(work::attention),
-        copies("AveragePool").shape(pool::pool).cost(work::window),
+        copies("AveragePool").shape(pool::pool).cost(work::window).kernel(compute::average_pool),
         copies("BlackmanWindow").shape(signal::window).cost(work::some_each),
-        copies("Conv").shape(conv::conv).cost(work::conv),
+        copies("Conv").shape(conv::conv).cost(work::conv).kernel(compute::conv),
         copies("ConvInteger").shape(conv::conv_integer).cost(work::conv),
         copies("ConvTranspose").shape(conv::conv_transpose).cost(work::conv_transpose),
         copies("DFT").shape(signal::dft),
@@ -29,17 +30,26 @@ pub(super) static TABLE: Table = Table {
         copies("DynamicQuantizeLinear").shape(quantise::dynamic).cost(work::some_each),
         copies("Einsum").shape(einsum::einsum).cost(work::einsum),
         copies("GRU").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
-        copies("Gemm").shape(matmul::gemm).cost(work::gemm),
-        copies("GlobalAveragePool").shape(pool::global).cost(work::one_each_read),
-        copies("GlobalLpPool").shape(pool::global).cost(work::one_each_read),
-        copies("GlobalMaxPool").shape(pool::global).cost(work::one_each_read),
+        copies("Gemm").shape(matmul::gemm).cost(work::gemm).kernel(compute::gemm),
+        copies("GlobalAveragePool")
+            .shape(pool::global)
+            .cost(work::one_each_read)
+            .kernel(reduce::over_image::<reduce::Mean>),
+        copies("GlobalLpPool")
+            .shape(pool::global)
+            .cost(work::one_each_read)
+            .kernel(reduce::over_image_by_p),
+        copies("GlobalMaxPool")
+            .shape(pool::global)
+            .cost(work::one_each_read)
+            .kernel(reduce::over_image::<reduce::Max>),
         copies("HammingWindow").shape(signal::window).cost(work::some_each),
         copies("HannWindow").shape(signal::window).cost(work::some_each),
         copies("LSTM").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
-        copies("LpPool").shape(pool::pool).cost(work::window),
-        copies("MatMul").shape(matmul::matmul).cost(work::matmul),
+        copies("LpPool").shape(pool::pool).cost(work::window).kernel(compute::lp_pool),
+        copies("MatMul").shape(matmul::matmul).cost(work::matmul).kernel(compute::matmul),
         copies("MatMulInteger").shape(matmul::integer).cost(work::matmul),
-        copies("MaxPool").shape(pool::pool).cost(work::window),
+        copies("MaxPool").shape(pool::pool).cost(work::window).kernel(compute::max_pool),
         copies("MaxRoiPool").shape(pool::roi).cost(work::some_each),
         copies("MaxUnpool").shape(pool::unpool).cost(work::one_each_read),
         copies("MelWeightMatrix").shape(signal::mel_weights).cost(work::some_each),

@@ -1,1 +1,23 @@
 //! Kernels whose output elements depend on many input elements: products, convolutions, pools.
+//!
+//! ~~~text
+//! MatMul, Gemm ──────────────> product ──> rten-gemm | row times matrix | plain loops
+//! Conv ──> columns of windows ──^     |
+//!      └─> taps along rows            |
+//! MaxPool, AveragePool ──> taps along rows
+//! ~~~
+
+mod conv;
+mod gemm;
+mod matmul;
+mod pool;
+mod product;
+mod row_product;
+mod vectorise;
+mod window;
+
+pub(crate) use conv::conv;
+pub(crate) use gemm::gemm;
+pub(crate) use matmul::matmul;
+pub(crate) use pool::{average_pool, lp_pool, max_pool};
+pub(crate) use vectorise::vectorised;

@@ -1,0 +1,141 @@
+//! [`Axis`]: windows along one axis, in numbers: which of their taps lie in the input, and where.
+//!
+//! ~~~text
+//! pad |x x x x x x| pad        kernel 3, stride 2, before 1
+//!  [0 1 2]                     window 0: taps 1..3        tap 0: windows 1..
+//!      [0 1 2]                 window 1: taps 0..3
+//! ~~~
+//! Of tensors with one or two spatial axes, the others have one element and one window.
+
+use crate::kernels::facts::unsupported;
+use lowtide_core::operator::{Call, NoKernel};
+use std::ops::Range;
+
+/// Spatial axes that kernels have loops for, the innermost last.
+pub(super) const SPATIAL: usize = 3;
+
+/// Windows along one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Axis {
+    /// Elements that they slide over.
+    pub(super) input: usize,
+    /// How many windows there are.
+    pub(super) output: usize,
+    /// Taps of a window.
+    pub(super) kernel: usize,
+    /// From a window to the next.
+    pub(super) stride: usize,
+    /// From a tap to the next.
+    pub(super) dilation: usize,
+    /// Padding before the first element.
+    pub(super) before: usize,
+    /// Padding behind the last element.
+    pub(super) after: usize,
+}
+
+impl Axis {
+    /// One window over one element.
+    pub(super) const ONE: Self =
+        Self { input: 1, output: 1, kernel: 1, stride: 1, dilation: 1, before: 0, after: 0 };
+
+    /// The taps of a window that lie in the input.
+    pub(super) fn taps(&self, window: usize) -> Range<usize> {
+        self.within(window * self.stride, self.dilation, self.kernel)
+    }
+
+    /// The windows whose tap lies in the input.
+    pub(super) fn windows(&self, tap: usize) -> Range<usize> {
+        self.within(tap * self.dilation, self.stride, self.output)
+    }
+
+    /// Which of `count` places from `start` on, `step` apart in the padded input, are in the input itself.
+    fn within(&self, start: usize, step: usize, count: usize) -> Range<usize> {
+        let first = self.before.saturating_sub(start).div_ceil(step);
+        let end = (self.before + self.input).saturating_sub(start).div_ceil(step).min(count);
+        first.min(end)..end
+    }
+
+    /// Where in the input a tap of a window lies, if it does.
+    pub(super) fn place(&self, window: usize, tap: usize) -> usize {
+        window * self.stride + tap * self.dilation - self.before
+    }
+
+    /// How far a window reaches.
+    pub(super) fn reach(&self) -> usize {
+        self.kernel.saturating_sub(1) * self.dilation + 1
+    }
+}
+
+/// The number of elements of the inputs, outputs and kernels of these axes.
+pub(super) fn volume(axes: &[Axis; SPATIAL], of: fn(&Axis) -> usize) -> usize {
+    axes.iter().map(of).product()
+}
+
+/// The windows of a call over spatial axes of these lengths, with so many of them, and of this size.
+pub(super) fn read(
+    call: &Call<'_>,
+    input: &[usize],
+    output: &[usize],
+    kernel: &[usize],
+) -> Result<[Axis; SPATIAL], NoKernel> {
+    let rank = input.len();
+    if rank > SPATIAL {
+        return unsupported(format!("{rank} spatial axes"));
+    }
+    let mut axes = [Axis::ONE; SPATIAL];
+    for (at, axis) in axes[SPATIAL - rank..].iter_mut().enumerate() {
+        let entry = |name: &str, at: usize| call.ints(name).map(|list| list.get(at).copied());
+        let (stride, dilation) = (entry("strides", at), entry("dilations", at));
+        axis.input = input[at];
+        axis.output = output[at];
+        axis.kernel = kernel[at];
+        axis.stride = size(stride.unwrap_or(Some(1)))?;
+        axis.dilation = size(dilation.unwrap_or(Some(1)))?;
+        if axis.stride == 0 || axis.dilation == 0 {
+            return Err(NoKernel::Misfit("a stride or dilation of 0".to_owned()));
+        }
+        let pads = (entry("pads", at), entry("pads", rank + at));
+        let pads = (size(pads.0.unwrap_or(Some(0)))?, size(pads.1.unwrap_or(Some(0)))?);
+        (axis.before, axis.after) = match call.text("auto_pad") {
+            Some("SAME_UPPER") => shared(axis, |total| total / 2),
+            Some("SAME_LOWER") => shared(axis, |total| total.div_ceil(2)),
+            Some("VALID") => (0, 0),
+            _ => pads,
+        };
+    }
+    Ok(axes)
+}
+
+/// An attribute as a size; what it is multiplied with is a size too, and no product may overflow.
+fn size(value: Option<i64>) -> Result<usize, NoKernel> {
+    let size = value.and_then(|value| u32::try_from(value).ok()).map(|value| value as usize);
+    size.ok_or_else(|| NoKernel::Unsupported("such strides, dilations or pads".to_owned()))
+}
+
+/// Just as much padding as the windows need, so much of it before the first element.
+fn shared(axis: &Axis, before: fn(usize) -> usize) -> (usize, usize) {
+    let end = axis.output.saturating_sub(1) * axis.stride + axis.reach();
+    let total = end.saturating_sub(axis.input);
+    (before(total), total - before(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taps_and_windows_are_two_sides_of_the_same() {
+        let axis =
+            Axis { input: 6, output: 3, kernel: 3, stride: 2, before: 1, after: 1, ..Axis::ONE };
+        assert_eq!((axis.taps(0), axis.taps(1)), (1..3, 0..3));
+        assert_eq!((axis.windows(0), axis.windows(2)), (1..3, 0..3));
+        assert_eq!((axis.place(0, 1), axis.place(2, 2)), (0, 5));
+    }
+
+    #[test]
+    fn a_window_in_the_padding_has_no_tap() {
+        let axis = Axis { input: 1, output: 4, kernel: 2, before: 3, after: 1, ..Axis::ONE };
+        assert_eq!((axis.taps(0), axis.taps(2)), (2..2, 1..2));
+        assert_eq!(Axis { input: 0, ..axis }.windows(0), 3..3);
+    }
+}

@@ -1,1 +1,0 @@
-//! Kernels that fold or rank along axes.
