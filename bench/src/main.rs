@@ -3,21 +3,29 @@
 //! ~~~text
 //! corpus DIR...   plans and checks every model below: the table, and how the savings are distributed
 //! scale [OPS...]  time and memory of planning and checking large seeded graphs
+//! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
 //! ~~~
 //! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong or worse than the file's order.
 
 mod corpus;
+mod run;
 mod scale;
 
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask bench corpus DIR... | scale [OPS...]";
+const USAGE: &str = "usage: cargo xtask bench corpus DIR... | scale [OPS...] | run MODEL...";
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.split_first() {
         Some((command, dirs)) if command == "corpus" && !dirs.is_empty() => corpus::run(dirs),
         Some((command, ops)) if command == "scale" => scale::run(ops),
+        Some((command, models)) if command == "run" && !models.is_empty() => run::run(models),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match result {

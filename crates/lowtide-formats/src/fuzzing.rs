@@ -1,7 +1,8 @@
 //! The bodies of the fuzz targets: any bytes are an error or a value, and a value survives being written.
 
 use crate::{
-    GraphLimits, read_graph, read_plan, read_problem, write_graph, write_placement, write_plan,
+    GraphLimits, read_graph, read_npy, read_plan, read_problem, write_graph, write_npy,
+    write_placement, write_plan,
 };
 use lowtide_core::{Bytes, Placement};
 
@@ -46,6 +47,20 @@ pub fn fuzz_problem_csv(bytes: &[u8]) {
         (&named.ids, &named.problem, &named.times)
     );
     assert!(again.offsets.iter().all(|&offset| offset == Some(Bytes(64))), "offsets are written");
+}
+
+/// Reads any bytes as an array.
+///
+/// # Panics
+/// If an array is not read back as it was.
+pub fn fuzz_npy(bytes: &[u8]) {
+    let Ok(array) = read_npy(bytes) else { return };
+    let mut text = Vec::new();
+    let written = write_npy(array.dtype(), array.dims(), array.bytes(), &mut text);
+    // A header of more than 64 KiB is not written; such a shape can be read.
+    if written.is_ok() {
+        assert_eq!(read_npy(&text).expect("what is written can be read"), array);
+    }
 }
 
 #[cfg(test)]

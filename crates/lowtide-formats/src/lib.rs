@@ -4,7 +4,7 @@
 //! graph.json[.gz] ──read_graph──> Graph              Plan ──write_plan──> plan.json ──read_plan──> Plan
 //! problem.csv ──read_problem──> NamedProblem         Plan ──write_events──> events.csv
 //!             <──write_placement── Placement         Lifetimes ──write_lifetimes──> lifetimes.csv
-//!                                                    Plan ──live_curve, memory_curve──> text for a terminal
+//! x.npy ──read_npy──> Array ──write_npy──> y.npy     Plan ──live_curve, memory_curve──> text for a terminal
 //! ~~~
 //! What is read may be hostile: it is an error or a value, never a panic, and memory is set aside only for
 //! what is there. What the values mean is for others to judge: a graph by its builder, a plan by the checker.
@@ -20,8 +20,10 @@ mod graph_json;
 mod inspect;
 mod lifetimes_csv;
 mod live;
+mod npy;
 mod plan_file;
 mod problem_csv;
+mod run_summary;
 #[cfg(test)]
 mod sample;
 mod summary;
@@ -33,8 +35,10 @@ pub use graph_json::{GRAPH_VERSION, GraphJsonError, GraphLimits, read_graph, wri
 pub use inspect::{CostRow, InspectSummary, OperatorRow, ResultRow, ValuesRow};
 pub use lifetimes_csv::write_lifetimes;
 pub use live::live_curve;
+pub use npy::{Array, NpyError, read_npy, write_npy};
 pub use plan_file::{PLAN_VERSION, PlanFileError, read_plan, write_plan};
 pub use problem_csv::{NamedProblem, ProblemCsvError, read_problem, write_placement};
+pub use run_summary::{LatencyRow, OutputRow, ProfileRow, RunSummary};
 pub use summary::{
     CheckSummary, ColouringRow, ColoursRow, PackSummary, PlanSummary, SUMMARY_VERSION, TriedRow,
 };

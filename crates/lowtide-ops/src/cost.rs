@@ -8,12 +8,10 @@
 
 use crate::call::Call;
 use crate::fact::Fact;
-use crate::infer;
 use crate::infer::Facts;
+use crate::known::Known;
 use lowtide_core::operator::Work;
-use lowtide_core::{
-    Bytes, IndexVec, Model, ModelGraph, ModelOp, OpId, Registry, Sharing, Size, Tensor, TensorId,
-};
+use lowtide_core::{Bytes, IndexVec, ModelOp, OpId, Sharing, Size, Tensor, TensorId};
 use std::collections::BTreeSet;
 
 /// What an operator calculates and moves.
@@ -34,21 +32,18 @@ pub(crate) type CostRule = fn(&Call<'_>, &[&Fact]) -> Option<Work>;
 
 /// The costs of all operators of a graph.
 pub(crate) fn costs(
-    model: &Model,
-    graph: &ModelGraph,
-    facts: &Facts,
+    known: Known<'_>,
     tensors: &IndexVec<TensorId, Tensor>,
     shares: &IndexVec<OpId, Vec<Sharing>>,
-    registry: &Registry,
 ) -> IndexVec<OpId, Option<Cost>> {
     let one = |(op, shares): (&ModelOp, &Vec<Sharing>)| {
         if shares.iter().any(|sharing| matches!(sharing, Sharing::View { .. })) {
             return Some(Cost::default());
         }
-        if is_done_before(op, facts) {
+        if is_done_before(op, known.facts) {
             return Some(Cost::default());
         }
-        let work = work(model, op, facts, registry)?;
+        let work = work(known, op)?;
         let read: BTreeSet<TensorId> =
             op.inputs.iter().flatten().chain(&op.captured).copied().collect();
         let written: BTreeSet<TensorId> = op.outputs.iter().flatten().copied().collect();
@@ -59,7 +54,7 @@ pub(crate) fn costs(
             written_bytes: bytes(tensors, &written)?,
         })
     };
-    let costs: Vec<Option<Cost>> = graph.ops.iter().zip(shares).map(one).collect();
+    let costs: Vec<Option<Cost>> = known.source.ops.iter().zip(shares).map(one).collect();
     IndexVec::from(costs)
 }
 
@@ -69,13 +64,10 @@ fn is_done_before(op: &ModelOp, facts: &Facts) -> bool {
     outputs.peek().is_some() && outputs.all(|&id| facts[id].elements.is_some())
 }
 
-fn work(model: &Model, op: &ModelOp, facts: &Facts, registry: &Registry) -> Option<Work> {
-    let operator = registry.find(&op.domain, &op.kind)?;
-    let inputs: Vec<Option<&Fact>> =
-        op.inputs.iter().map(|input| input.map(|id| &facts[id])).collect();
-    let outputs: Vec<&Fact> = op.outputs.iter().flatten().map(|&id| &facts[id]).collect();
-    let opset = infer::opset(model, &op.domain);
-    operator.work(&Call { op, opset, inputs: &inputs }, &outputs)
+fn work(known: Known<'_>, op: &ModelOp) -> Option<Work> {
+    let inputs = known.facts(&op.inputs);
+    let outputs: Vec<&Fact> = known.facts(&op.outputs).into_iter().flatten().collect();
+    known.operator(op)?.work(&known.call(op, &inputs), &outputs)
 }
 
 /// The sum of sizes that are all known.

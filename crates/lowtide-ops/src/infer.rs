@@ -107,18 +107,13 @@ impl Inference<'_> {
         let inputs: Vec<Option<&Fact>> =
             op.inputs.iter().map(|input| input.map(|tensor| &facts[tensor])).collect();
         let call = Call { op, opset: opset(self.model, &op.domain), inputs: &inputs };
-        let told = match control::rule(&op.domain, &op.kind) {
-            Some(rule) => {
-                let captured: Vec<&Fact> = op.captured.iter().map(|&id| &facts[id]).collect();
-                rule(self, &call, &captured)
-            }
-            None => {
-                let operator = self.registry.find(&op.domain, &op.kind);
-                let Some(told) = operator.and_then(|operator| operator.shapes(&call)) else {
-                    return;
-                };
-                told
-            }
+        let told = if let Some(rule) = control::rule(&op.domain, &op.kind) {
+            let captured: Vec<&Fact> = op.captured.iter().map(|&id| &facts[id]).collect();
+            rule(self, &call, &captured)
+        } else {
+            let operator = self.registry.find(&op.domain, &op.kind);
+            let Some(told) = operator.and_then(|operator| operator.shapes(&call)) else { return };
+            told
         };
         let told = match told.and_then(never_negative) {
             Ok(told) => told,

@@ -18,6 +18,7 @@ mod dim_text;
 mod error;
 mod infer;
 mod kernels;
+mod known;
 mod prepare;
 #[cfg(test)]
 mod properties;

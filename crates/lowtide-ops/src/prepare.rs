@@ -7,9 +7,10 @@
 //! All that stands in the way is said at once: sizes that are not known, then operators without a kernel, with counts.
 //! Cost: linear in the graph, and what the kernels take to be made.
 
-use crate::infer::{self, Facts};
+use crate::infer::Facts;
+use crate::known::Known;
 use crate::resolve::type_name;
-use lowtide_core::operator::{Call, Fact, Misfit, NoKernel, Prepared, Program};
+use lowtide_core::operator::{Fact, Kernel, Misfit, NoKernel, Prepared, Program};
 use lowtide_core::{
     Dim, Graph, IndexVec, Model, ModelGraph, ModelOp, OpId, Registry, Sharing, Size, TensorId,
 };
@@ -61,6 +62,7 @@ pub fn prepare(
     registry: &Registry,
 ) -> Result<Program, PrepareError> {
     let source = model.main_graph();
+    let known = Known { model, source, facts, registry };
     let shapes = shapes(&graph, source, facts)?;
     let mut missing = Missing::default();
     let mut calls = IndexVec::new();
@@ -70,7 +72,7 @@ pub fn prepare(
             continue;
         }
         let operands = (op.inputs.clone(), op.outputs.clone());
-        match kernel(model, op, facts, registry) {
+        match kernel(known, op) {
             Ok(kernel) => {
                 let (inputs, outputs) = operands;
                 calls.push(Some(Prepared { kernel, inputs, outputs }));
@@ -97,17 +99,10 @@ fn is_view(graph: &Graph, id: OpId) -> bool {
     op.outputs.iter().all(|&output| is_view_of(output))
 }
 
-fn kernel(
-    model: &Model,
-    op: &ModelOp,
-    facts: &Facts,
-    registry: &Registry,
-) -> Result<Box<dyn lowtide_core::operator::Kernel>, NoKernel> {
-    let operator = registry.find(&op.domain, &op.kind).ok_or(NoKernel::NotWritten)?;
-    let of = |id: &Option<TensorId>| id.map(|id| &facts[id]);
-    let inputs: Vec<Option<&Fact>> = op.inputs.iter().map(of).collect();
-    let outputs: Vec<Option<&Fact>> = op.outputs.iter().map(of).collect();
-    let call = Call { op, opset: infer::opset(model, &op.domain), inputs: &inputs };
+fn kernel(known: Known<'_>, op: &ModelOp) -> Result<Box<dyn Kernel>, NoKernel> {
+    let operator = known.operator(op).ok_or(NoKernel::NotWritten)?;
+    let (inputs, outputs) = (known.facts(&op.inputs), known.facts(&op.outputs));
+    let call = known.call(op, &inputs);
     check_outputs(operator.shapes(&call), &outputs)?;
     operator.kernel(&call, &outputs)
 }

@@ -9,6 +9,7 @@
 
 use crate::fact::Fact;
 use crate::infer::{Facts, Inferred, infer};
+use crate::known::Known;
 use crate::sharing::{self, Shares};
 use crate::{Cost, ResolveConfig, ResolveError, cost, scratch, sizes};
 use lowtide_core::{
@@ -56,7 +57,8 @@ pub fn resolve(
     for (op, line) in of_views {
         contradictions.entry((graph, op)).or_insert(line);
     }
-    let costs = cost::costs(model, source, &facts, &tensors, &of_op, registry);
+    let known = Known { model, source, facts: &facts, registry };
+    let costs = cost::costs(known, &tensors, &of_op);
     let is_unknown = |id: &TensorId| tensors[*id].size == Size::Unknown;
     let unknown_tensors = tensors.ids().filter(is_unknown).collect();
     let mut builder = GraphBuilder::new(source.name.as_str());
@@ -64,7 +66,7 @@ pub fn resolve(
         builder.tensor(tensor.clone());
     }
     for (op, shares) in source.ops.iter().zip(&of_op) {
-        let scratch = scratch::size(model, op, &facts, config, registry)?;
+        let scratch = scratch::size(known, op, config)?;
         builder.op(resolved_op(op, shares).scratch(scratch));
     }
     Ok(Resolved {

@@ -8,29 +8,24 @@
 
 use crate::call::{Call, axis};
 use crate::fact::Fact;
-use crate::{ResolveConfig, ResolveError, infer, sizes};
-use lowtide_core::{Bytes, DType, Model, ModelOp, Registry, Size};
+use crate::known::Known;
+use crate::{ResolveConfig, ResolveError, sizes};
+use lowtide_core::{Bytes, DType, ModelOp, Size};
 
 /// From a call to the scratch, described as a tensor.
 pub(crate) type ScratchRule = fn(&Call<'_>) -> Fact;
 
 /// The size of an operator's scratch.
 pub(crate) fn size(
-    model: &Model,
+    known: Known<'_>,
     op: &ModelOp,
-    facts: &infer::Facts,
     config: &ResolveConfig,
-    registry: &Registry,
 ) -> Result<Size, ResolveError> {
-    let inputs: Vec<Option<&Fact>> =
-        op.inputs.iter().map(|input| input.map(|id| &facts[id])).collect();
-    let opset = infer::opset(model, &op.domain);
-    let operator = registry.find(&op.domain, &op.kind);
-    let call = Call { op, opset, inputs: &inputs };
-    let Some(fact) = operator.and_then(|operator| operator.scratch(&call)) else {
-        return Ok(Size::Fixed(Bytes::ZERO));
-    };
-    sizes::size(&format!("scratch of {}", op.name), &fact, config)
+    let inputs = known.facts(&op.inputs);
+    let operator = known.operator(op);
+    let fact = operator.and_then(|operator| operator.scratch(&known.call(op, &inputs)));
+    let of_fact = |fact| sizes::size(&format!("scratch of {}", op.name), &fact, config);
+    fact.map_or(Ok(Size::Fixed(Bytes::ZERO)), of_fact)
 }
 
 /// `LSTM`, `GRU` and `RNN`: what enters the gates of one step.

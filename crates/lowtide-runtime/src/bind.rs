@@ -199,7 +199,10 @@ impl<'a> Binder<'a> {
         // Values that a body captures stand between inputs and outputs; no operator with a body has a kernel.
         let mut writes = Vec::with_capacity(call.outputs.len());
         for &output in &call.outputs {
-            writes.push(output.map(|tensor| self.write(tensor, next())).transpose()?);
+            let bound = output.map(|tensor| (tensor, next()));
+            // A view is bytes that were written already.
+            let written = bound.filter(|&(tensor, _)| self.graph.content(tensor) == tensor);
+            writes.push(written.map(|(tensor, bound)| self.write(tensor, bound)).transpose()?);
         }
         let scratch = match self.graph.ops()[op].needed_scratch() {
             Some(_) => self.whole(next())?,
@@ -235,10 +238,10 @@ impl<'a> Binder<'a> {
         if let Some(residence) = bound.or(self.homes[extent.root]) {
             let whole = self.whole(Some(residence))?;
             let range = whole.start + within.start..whole.start + within.end;
-            return match range.end <= whole.end {
-                true => Ok(Source::Arena(range)),
-                false => Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) }),
-            };
+            if range.end > whole.end {
+                return Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) });
+            }
+            return Ok(Source::Arena(range));
         }
         if let Some(start) = self.outside[extent.root] {
             return Ok(Source::Arena(start + within.start..start + within.end));
@@ -290,20 +293,21 @@ impl<'a> Binder<'a> {
 mod tests {
     use super::*;
 
-    fn read(range: Range<usize>) -> Option<Read> {
-        let tensor = TensorId::new(0);
-        Some(Read { tensor, dtype: DType::U8, source: Source::Arena(range) })
+    fn read(range: Range<usize>) -> Read {
+        Read { tensor: TensorId::new(0), dtype: DType::U8, source: Source::Arena(range) }
     }
 
-    fn write(range: Range<usize>) -> Option<Write> {
-        Some(Write { tensor: TensorId::new(1), dtype: DType::U8, range })
+    fn write(range: Range<usize>) -> Write {
+        Write { tensor: TensorId::new(1), dtype: DType::U8, range }
     }
 
     fn bound(
-        reads: Vec<Option<Read>>,
-        writes: Vec<Option<Write>>,
+        reads: Vec<Read>,
+        writes: Vec<Write>,
         scratch: Range<usize>,
     ) -> Result<Vec<Source>, String> {
+        let reads = reads.into_iter().map(Some).chain([None]).collect();
+        let writes = writes.into_iter().map(Some).collect();
         let run = BoundRun::new(OpId::new(0), reads, writes, scratch);
         let run = run.map_err(|[one, other]| format!("{one} on {other}"))?;
         Ok(run.reads.into_iter().flatten().map(|read| read.source).collect())
@@ -311,9 +315,9 @@ mod tests {
 
     #[test]
     fn an_input_inside_an_output_is_found_there() {
-        let reads = vec![read(64..128), None, read(0..64)];
+        let reads = vec![read(64..128), read(0..64)];
         let found = bound(reads, vec![write(0..32), write(64..192)], 192..200).unwrap_err();
-        assert_eq!(found, "input 2 on output 0");
+        assert_eq!(found, "input 1 on output 0");
         let found = bound(vec![read(96..128), read(0..32)], vec![write(64..192)], 0..0).unwrap();
         assert_eq!(found, [Source::Output { output: 0, offset: 32 }, Source::Arena(0..32)]);
     }

@@ -24,6 +24,7 @@ mod arena;
 mod bind;
 mod guard;
 mod memory;
+pub mod resident;
 mod session;
 mod tensor;
 mod weights;

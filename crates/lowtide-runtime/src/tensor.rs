@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn an_array_has_as_many_elements_as_its_shape() {
         let array = TensorRef::new(&[2, 2], &[1.0_f32, 2.0, 3.0, 4.0]).unwrap();
-        assert_eq!(array.values::<f32>().unwrap()[3], 4.0);
+        assert_eq!(array.values::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0]);
         assert!(array.values::<i32>().is_none());
         let error = TensorRef::new(&[2, 3], &[1_i64]).unwrap_err();
         assert_eq!(error.to_string(), "8 bytes are given for int64 [2, 3], wanted 48");

@@ -1,7 +1,8 @@
-//! Plans computation graphs in the least memory.
+//! Plans and runs computation graphs in the least memory.
 //!
 //! ~~~text
-//! model.onnx, graph.json ──load──> Graph ──plan──> Plan ──check──> CheckedPlan
+//! model.onnx, graph.json ──load──> Graph ──plan──> Plan ──check──> CheckedPlan ─┐
+//! model.onnx ────────────────────program──> Program (kernels, weights) ──────────┴─> Session ──run──> outputs
 //! ~~~
 //!
 //! Each step is a function, usable alone; [`load`] is the one that knows files. A graph of another framework is
@@ -15,6 +16,7 @@
 
 mod inspect;
 mod load;
+mod program;
 mod summary;
 
 pub use inspect::inspect;
@@ -30,4 +32,7 @@ pub use lowtide_ops as ops;
 pub use lowtide_ops::ResolveConfig;
 pub use lowtide_planner as planner;
 pub use lowtide_planner::{PlanConfig, PlanError, Planned, plan};
+pub use lowtide_runtime as runtime;
+pub use lowtide_runtime::{Session, SessionConfig, TensorRef};
+pub use program::{ProgramError, program, random_input, random_weights};
 pub use summary::{Standing, standing_at_peak, summary};

@@ -31,7 +31,7 @@ pub struct Prepared {
     pub kernel: Box<dyn Kernel>,
     /// What it reads, by position; `None` for an optional input that is absent.
     pub inputs: Vec<Option<TensorId>>,
-    /// What it writes, by position; `None` for an output that nobody wants.
+    /// What it writes, by position; `None` for an output that nobody wants. Those that are views are not given to it.
     pub outputs: Vec<Option<TensorId>>,
 }
 

@@ -6,9 +6,10 @@ use lowtide::onnx::ReadOptions;
 use lowtide::planner::{ColourBy, OrderRule, PlanConfig, Preset, ScoreWeights};
 use lowtide::{LoadOptions, ResolveConfig};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Plans computation graphs in the least memory.
+/// Plans and runs computation graphs in the least memory.
 ///
 /// Exit codes: 0 done; 1 ran, and the answer is no; 2 could not run.
 #[derive(Debug, Parser)]
@@ -22,6 +23,8 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Plan a model: choose an order, share and place its tensors, say how far from optimal that is.
     Plan(PlanArgs),
+    /// Run a model by its plan, in one arena; show the time it takes, and the memory.
+    Run(RunArgs),
     /// Judge a plan: replay it against its model. Exit code 1 if it has a fault.
     Check(CheckArgs),
     /// Show what a model consists of: operators with shapes, bytes, costs and lifetimes, and the totals.
@@ -96,6 +99,34 @@ fn once<T: Clone + std::fmt::Debug>(
 pub(super) struct PlanArgs {
     #[command(flatten)]
     pub(super) model: ModelArgs,
+    #[command(flatten)]
+    pub(super) planner: PlannerArgs,
+    /// Answer no (exit code 1) if the arena is larger than this, as in 4MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) capacity: Option<Bytes>,
+    /// Write the plan (docs/plan-file.md).
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Write the event table as CSV (docs/csv.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) events: Option<PathBuf>,
+    /// Write first and last use of every tensor as CSV (docs/csv.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) lifetimes: Option<PathBuf>,
+    /// Write the ONNX model with its operators in the planned order; all else stays as it was.
+    #[arg(long, value_name = "FILE")]
+    pub(super) onnx: Option<PathBuf>,
+    /// Write the graph that was planned, with all names (docs/graph-json.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) graph: Option<PathBuf>,
+    /// Print the figures as JSON (docs/json.md).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// How a plan is made.
+#[derive(Debug, clap::Args)]
+pub(super) struct PlannerArgs {
     /// Which order of the operators.
     #[arg(long, value_enum, default_value_t)]
     order: OrderArg,
@@ -123,33 +154,12 @@ pub(super) struct PlanArgs {
     /// Who owns the memory of the model's outputs.
     #[arg(long, alias = "output-memory", value_enum, default_value = "arena")]
     outputs: OwnerArg,
-    /// Answer no (exit code 1) if the arena is larger than this, as in 4MiB.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    pub(super) capacity: Option<Bytes>,
     /// Alignment of buffers in bytes: a power of two.
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = align)]
     align: Align,
-    /// Write the plan (docs/plan-file.md).
-    #[arg(short, long, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
-    /// Write the event table as CSV (docs/csv.md).
-    #[arg(long, value_name = "FILE")]
-    pub(super) events: Option<PathBuf>,
-    /// Write first and last use of every tensor as CSV (docs/csv.md).
-    #[arg(long, value_name = "FILE")]
-    pub(super) lifetimes: Option<PathBuf>,
-    /// Write the ONNX model with its operators in the planned order; all else stays as it was.
-    #[arg(long, value_name = "FILE")]
-    pub(super) onnx: Option<PathBuf>,
-    /// Write the graph that was planned, with all names (docs/graph-json.md).
-    #[arg(long, value_name = "FILE")]
-    pub(super) graph: Option<PathBuf>,
-    /// Print the figures as JSON (docs/json.md).
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
-impl PlanArgs {
+impl PlannerArgs {
     /// Flags that were given and mean nothing beside the others.
     pub(super) fn unused(&self) -> Vec<&'static str> {
         let score = matches!(self.order, OrderArg::File);
@@ -196,6 +206,69 @@ impl PlanArgs {
             align: self.align,
             ..PlanConfig::default()
         }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that people type")]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+    #[command(flatten)]
+    pub(super) planner: PlannerArgs,
+    /// Follow this plan, as `lowtide plan -o` wrote it, instead of making one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "mode", "alpha", "beta", "preset", "colour_by", "no_in_place", "inputs", "outputs", "align"])]
+    pub(super) plan: Option<PathBuf>,
+    /// Give an input its values, as in image=cat.npy; may be repeated. Its shape binds the input's open dimensions.
+    #[arg(long, value_name = "INPUT=FILE", value_parser = input)]
+    pub(super) input: Vec<(String, PathBuf)>,
+    /// Random values for inputs that are not given, and for weights that the file leaves out.
+    #[arg(long)]
+    pub(super) random: bool,
+    /// Which random values.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// How many runs are timed.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(super) repeat: NonZeroUsize,
+    /// Threads inside an operator.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(super) threads: NonZeroUsize,
+    /// Threads between operators; only 1 is there yet.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = only_one)]
+    pub(super) workers: NonZeroUsize,
+    /// Poison what is freed, so that a wrong reuse shows.
+    #[arg(long)]
+    pub(super) guard: bool,
+    /// Do not run, and answer no (exit code 1), if the arena is larger than this, as in 4MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) capacity: Option<Bytes>,
+    /// Ask the system for huge pages.
+    #[arg(long)]
+    pub(super) huge_pages: bool,
+    /// Show the time by type of operator.
+    #[arg(long)]
+    pub(super) profile: bool,
+    /// Write each output as .npy into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(super) save_outputs: Option<PathBuf>,
+    /// Print the figures as JSON (docs/json.md).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+fn input(text: &str) -> Result<(String, PathBuf), String> {
+    let wanted = "wanted INPUT=FILE, as in image=cat.npy";
+    let (name, file) = text.split_once('=').ok_or(wanted)?;
+    Ok((name.to_owned(), PathBuf::from(file)))
+}
+
+/// The number of workers, of which there is one until operators run side by side.
+fn only_one(text: &str) -> Result<NonZeroUsize, String> {
+    match text.parse() {
+        Ok(NonZeroUsize::MIN) => Ok(NonZeroUsize::MIN),
+        Ok(_) => Err("operators do not run side by side yet, wanted 1".to_owned()),
+        Err(_) => Err("wanted a whole number from 1".to_owned()),
     }
 }
 

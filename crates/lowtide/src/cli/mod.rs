@@ -1,7 +1,7 @@
 //! Words typed to answers printed.
 //!
 //! ~~~text
-//! arguments ──args──> Command ──plan / check / pack──> text or JSON on stdout, the rest on stderr
+//! arguments ──args──> Command ──plan / run / check / inspect / pack──> text or JSON on stdout, the rest on stderr
 //! ~~~
 //! Exit codes: 0 done; 1 it ran, and the answer is no; 2 it could not run. A closed pipe is a reader that has
 //! seen enough, not an error.
@@ -13,6 +13,8 @@ mod out;
 mod pack;
 mod plan;
 mod progress;
+mod run;
+mod run_text;
 mod text;
 
 use args::{Args, Command};
@@ -39,6 +41,7 @@ pub(crate) fn main() -> ExitCode {
     };
     let result = match &args.command {
         Command::Plan(args) => plan::run(args),
+        Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Pack(args) => pack::run(args),

@@ -4,14 +4,13 @@ use super::args::PlanArgs;
 use super::{Answer, out, progress, text};
 use anyhow::Context;
 use lowtide::core::Bytes;
-use lowtide::formats::PlanSummary;
 use lowtide::onnx::write_reordered;
 use lowtide::planner::lifetimes;
 use lowtide::{Loaded, Planned, formats, load, plan, summary};
 use std::path::Path;
 
 pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
-    let config = args.config();
+    let config = args.planner.config();
     let options = args.model.options()?;
     let path = &args.model.model;
     let targets = [&args.output, &args.events, &args.lifetimes, &args.graph, &args.onnx];
@@ -27,13 +26,13 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
         progress::during(&format!("planning {name}"), || plan(&loaded.graph, &config));
     let planned = planned.context("the flags make no plan")?;
     write_files(args, &loaded, &planned)?;
-    for flag in args.unused() {
+    for flag in args.planner.unused() {
         out::message(&format!("warning: {flag} means nothing with this --order and --mode"));
     }
     let figures = summary(&name, &loaded, &planned, &config, seconds);
     let text = if args.json { figures.to_json() } else { text::plan(&loaded, &planned, &figures) };
     out::print(&text)?;
-    Ok(within(args, &figures))
+    Ok(within(args.capacity, Bytes(figures.arena_bytes), Bytes(figures.lower_bound_bytes)))
 }
 
 fn write_onnx(path: &Path, from: &Path, loaded: &Loaded, planned: &Planned) -> anyhow::Result<()> {
@@ -49,13 +48,11 @@ fn write_onnx(path: &Path, from: &Path, loaded: &Loaded, planned: &Planned) -> a
 }
 
 /// Whether the arena fits the capacity, if one was given; says why not.
-fn within(args: &PlanArgs, figures: &PlanSummary) -> Answer {
-    let Some(capacity) = args.capacity else { return Answer::Yes };
-    let arena = Bytes(figures.arena_bytes);
+pub(super) fn within(capacity: Option<Bytes>, arena: Bytes, bound: Bytes) -> Answer {
+    let Some(capacity) = capacity else { return Answer::Yes };
     if arena <= capacity {
         return Answer::Yes;
     }
-    let bound = Bytes(figures.lower_bound_bytes);
     let why = if bound > capacity {
         format!("no order can do with less than {bound}")
     } else {

@@ -1,6 +1,8 @@
 //! The binary as people run it: exit codes, what goes to stdout and stderr, files that are written and read back.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod run_command;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

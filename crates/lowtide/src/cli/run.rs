@@ -1,0 +1,302 @@
+//! `lowtide run`.
+//!
+//! ~~~text
+//! model, arrays ──load──> graph ──plan or read──> checked plan ──Session──> runs ──> figures, arrays
+//! ~~~
+
+use super::args::RunArgs;
+use super::{Answer, out, plan, progress, run_text};
+use anyhow::{Context, bail};
+use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
+use lowtide::runtime::resident::{self, Resident};
+use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
+use lowtide::{
+    CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load, program,
+    random_input, random_weights,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Arrays by the name of their input.
+type Arrays = BTreeMap<String, Array>;
+
+pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
+    let start = now();
+    let given = read_arrays(&args.input)?;
+    let options = options(args, &given)?;
+    let path = &args.model.model;
+    let name = path.display().to_string();
+    let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
+    let loaded = loaded?;
+    let warnings = loaded.weights.iter().flat_map(|report| &report.warnings);
+    for text in warnings.chain(&loaded.contradictions) {
+        out::message(&format!("warning: {text}"));
+    }
+    let checked = checked_plan(args, &loaded, &name)?;
+    let (arena, bound) = (checked.plan().stats.arena_bytes, checked.plan().order_bound.bytes);
+    if plan::within(args.capacity, arena, bound) == Answer::No {
+        return Ok(Answer::No);
+    }
+    let prepare = || session(args, &loaded, &options, checked);
+    let (session, _) = progress::during(&format!("preparing {name}"), prepare);
+    let mut session = session.with_context(|| format!("`{name}` cannot be run"))?;
+    let inputs = inputs(args, session.inputs(), given)?;
+    let load_seconds = start.elapsed().as_secs_f64();
+    let runs = || measure(&mut session, &inputs, args.repeat.get());
+    let (measured, _) = progress::during(&format!("running {name}"), runs);
+    let measured = measured.with_context(|| format!("`{name}` failed"))?;
+    let files = match &args.save_outputs {
+        Some(folder) => save(folder, session.outputs(), &measured.outputs)?,
+        None => Vec::new(),
+    };
+    let figures = RunSummary {
+        weights_bytes: loaded.graph.weights_bytes().0,
+        load_seconds,
+        outputs: output_rows(session.outputs(), &files),
+        ..figures(args, &session, &measured)
+    };
+    let text = if args.json {
+        figures.to_json()
+    } else {
+        run_text::run(&figures, &measured.outputs, &labels(&loaded))
+    };
+    out::print(&text)?;
+    Ok(Answer::Yes)
+}
+
+fn read_arrays(files: &[(String, PathBuf)]) -> anyhow::Result<Arrays> {
+    let mut arrays = Arrays::new();
+    for (name, path) in files {
+        let bytes = out::read_file(path)?;
+        let array = formats::read_npy(&bytes)
+            .with_context(|| format!("`{}` is not an array that can be read", path.display()))?;
+        if arrays.insert(name.clone(), array).is_some() {
+            bail!("--input gives `{name}` twice");
+        }
+    }
+    Ok(arrays)
+}
+
+/// How the model is read; an array that is given says the shape of its input.
+fn options(args: &RunArgs, given: &Arrays) -> anyhow::Result<LoadOptions> {
+    let mut options = args.model.options()?;
+    for (name, array) in given {
+        let dims = array.dims().iter().map(|&dim| dim as u64).collect();
+        options.resolve.shapes.entry(name.clone()).or_insert(dims);
+    }
+    Ok(options)
+}
+
+/// The plan that is followed: read from a file, or made now.
+fn checked_plan(args: &RunArgs, loaded: &Loaded, name: &str) -> anyhow::Result<CheckedPlan> {
+    let plan = if let Some(path) = &args.plan {
+        let bytes = out::read_file(path)?;
+        let read = formats::read_plan(&bytes);
+        read.with_context(|| format!("`{}` is not a plan that can be read", path.display()))?
+    } else {
+        let config = args.planner.config();
+        let make = || lowtide::plan(&loaded.graph, &config);
+        let (planned, _) = progress::during(&format!("planning {name}"), make);
+        planned.context("the flags make no plan")?.plan
+    };
+    check(&loaded.graph, plan).with_context(|| match &args.plan {
+        Some(path) => format!("`{}` is not a plan for `{name}`", path.display()),
+        None => "the planner made a wrong plan, which is a fault of lowtide".to_owned(),
+    })
+}
+
+fn session(
+    args: &RunArgs,
+    loaded: &Loaded,
+    options: &LoadOptions,
+    checked: CheckedPlan,
+) -> anyhow::Result<Session> {
+    let mut program = program(loaded, &options.operators)?;
+    if args.random {
+        let count = random_weights(&mut program, args.seed);
+        if count > 0 {
+            out::message(&format!("note: {count} weights without values got random ones"));
+        }
+    }
+    let config = SessionConfig { threads: args.threads, guard: args.guard, profile: args.profile };
+    let mut memory = HostMemory { huge_pages: args.huge_pages };
+    Ok(Session::in_memory(program, checked, &config, &mut memory)?)
+}
+
+/// An array for each input, in order.
+fn inputs(args: &RunArgs, specs: &[TensorSpec], mut given: Arrays) -> anyhow::Result<Vec<Array>> {
+    let described = |spec: &TensorSpec| format!("`{}` {} {:?}", spec.name, spec.dtype, spec.dims);
+    let mut arrays = Vec::new();
+    let mut missing = Vec::new();
+    for spec in specs {
+        let array = given.remove(&spec.name).or_else(|| {
+            args.random.then(|| random_input(&spec.name, spec.dtype, &spec.dims, args.seed))?
+        });
+        match array {
+            Some(array) => arrays.push(array),
+            None => missing.push(described(spec)),
+        }
+    }
+    if let Some(name) = given.keys().next() {
+        let names: Vec<String> = specs.iter().map(described).collect();
+        bail!("--input gives `{name}`, wanted one of the inputs: {}", names.join(", "));
+    }
+    if !missing.is_empty() {
+        bail!(
+            "no values are given for {}; wanted --input INPUT=FILE.npy, or --random",
+            missing.join(", ")
+        );
+    }
+    Ok(arrays)
+}
+
+/// What the runs took, and what came out of the last.
+struct Measured {
+    milliseconds: Vec<f64>,
+    loaded: Resident,
+    ran: Resident,
+    outputs: Vec<Array>,
+    /// Milliseconds of each type of operator, run after run.
+    profile: BTreeMap<String, (usize, Vec<f64>)>,
+}
+
+/// Runs the model so many times, on a thread of the session's pool.
+fn measure(session: &mut Session, arrays: &[Array], repeat: usize) -> Result<Measured, RunError> {
+    let inputs: Vec<TensorRef<'_>> = arrays.iter().map(as_tensor).collect();
+    let mut milliseconds = Vec::with_capacity(repeat);
+    let mut profile = BTreeMap::new();
+    let loaded = resident::read();
+    resident::reset();
+    session.within(|session| {
+        for _ in 1..repeat {
+            milliseconds.push(time_one(session, &inputs, &mut profile)?);
+        }
+        // The last run's outputs are taken before anything else can write to the arena.
+        let start = now();
+        let outputs = session.run(&inputs)?;
+        milliseconds.push(start.elapsed().as_secs_f64() * 1e3);
+        let ran = resident::read();
+        let outputs = copies(outputs);
+        add_profile(session, &mut profile);
+        Ok(Measured { milliseconds, loaded, ran, outputs, profile })
+    })
+}
+
+fn time_one(
+    session: &mut Session,
+    inputs: &[TensorRef<'_>],
+    profile: &mut BTreeMap<String, (usize, Vec<f64>)>,
+) -> Result<f64, RunError> {
+    let start = now();
+    session.run(inputs)?;
+    let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+    add_profile(session, profile);
+    Ok(milliseconds)
+}
+
+fn add_profile(session: &Session, profile: &mut BTreeMap<String, (usize, Vec<f64>)>) {
+    let Some(times) = session.profile() else { return };
+    let mut of_kind: BTreeMap<&str, (usize, Duration)> = BTreeMap::new();
+    for (run, time) in times.iter_enumerated() {
+        let op = session.plan().op(run);
+        let row = of_kind.entry(&session.graph().ops()[op].kind).or_default();
+        *row = (row.0 + 1, row.1 + *time);
+    }
+    for (kind, (count, time)) in of_kind {
+        let row = profile.entry(kind.to_owned()).or_insert((count, Vec::new()));
+        row.1.push(time.as_secs_f64() * 1e3);
+    }
+}
+
+fn as_tensor(array: &Array) -> TensorRef<'_> {
+    let tensor = TensorRef::from_bytes(array.dtype(), array.dims(), array.bytes());
+    tensor.expect("an array has as many bytes as its shape")
+}
+
+fn copies(outputs: Outputs<'_>) -> Vec<Array> {
+    let copy = |tensor: TensorRef<'_>| {
+        let mut array = Array::zeros(tensor.dtype(), tensor.dims()).expect("it is there already");
+        array.bytes_mut().copy_from_slice(tensor.bytes());
+        array
+    };
+    outputs.iter().map(copy).collect()
+}
+
+/// Writes the outputs, each under its name; letters that not every file system takes become `_`.
+fn save(folder: &Path, specs: &[TensorSpec], outputs: &[Array]) -> anyhow::Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+    let mut files = Vec::new();
+    for (at, (spec, output)) in specs.iter().zip(outputs).enumerate() {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+        let mut name: String = spec.name.chars().map(plain).take(200).collect();
+        if name.starts_with('.') || files.contains(&folder.join(format!("{name}.npy"))) {
+            name = format!("{at}_{name}");
+        }
+        let file = folder.join(format!("{name}.npy"));
+        out::write_file(&file, |out| {
+            formats::write_npy(output.dtype(), output.dims(), output.bytes(), out)
+        })?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
+fn output_rows(specs: &[TensorSpec], files: &[PathBuf]) -> Vec<OutputRow> {
+    let row = |(at, spec): (usize, &TensorSpec)| OutputRow {
+        name: spec.name.clone(),
+        dtype: spec.dtype.to_string(),
+        shape: spec.dims.to_vec(),
+        file: files.get(at).map(|file| file.display().to_string()),
+    };
+    specs.iter().enumerate().map(row).collect()
+}
+
+/// What the session and its runs say.
+fn figures(args: &RunArgs, session: &Session, measured: &Measured) -> RunSummary {
+    let memory = session.memory();
+    let (before, after) = (measured.loaded, measured.ran);
+    RunSummary {
+        model: args.model.model.display().to_string(),
+        fingerprint: session.graph().fingerprint().to_string(),
+        mode: session.plan().reuse.name().to_owned(),
+        arena_bytes: memory.arena.0,
+        outputs_bytes: memory.outputs.0,
+        kernel_bytes: memory.kernels.0,
+        weights_copied_bytes: memory.copied_weights.0,
+        rss_peak_bytes: before.most.0.max(after.most.0),
+        rss_loaded_bytes: before.now.0,
+        rss_run_bytes: after.most.0.saturating_sub(before.now.0),
+        latency_ms: LatencyRow::of(&measured.milliseconds),
+        repeats: measured.milliseconds.len(),
+        threads: args.threads.get(),
+        workers: args.workers.get(),
+        guard: args.guard,
+        profile: args.profile.then(|| profile_rows(&measured.profile)),
+        ..RunSummary::default()
+    }
+}
+
+fn profile_rows(profile: &BTreeMap<String, (usize, Vec<f64>)>) -> Vec<ProfileRow> {
+    let row = |(kind, (count, times)): (&String, &(usize, Vec<f64>))| ProfileRow {
+        kind: kind.clone(),
+        count: *count,
+        ms: LatencyRow::of(times).median,
+    };
+    let mut rows: Vec<ProfileRow> = profile.iter().map(row).collect();
+    rows.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    rows
+}
+
+/// Names of classes, if the model carries them: one word each behind the key `labels`.
+fn labels(loaded: &Loaded) -> Vec<String> {
+    let metadata = loaded.model.iter().flat_map(|model| &model.metadata);
+    let found = metadata.into_iter().find(|row| row.0 == "labels");
+    found.map_or_else(Vec::new, |row| row.1.split(',').map(|word| word.trim().to_owned()).collect())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command line says how long a run took")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,220 @@
+//! Random graphs, run by their plans in every mode, against an interpreter that gives every storage memory of its own.
+//!
+//! ~~~text
+//! graph ──plan, check──> session ── run ──> outputs  ==  outputs <── interpreter, file order, one vector a storage
+//! ~~~
+//! Each operator mixes all bytes that it reads into all bytes that it writes, so that one wrong byte anywhere shows.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use arbitrary::Unstructured;
+use lowtide::core::operator::{KernelError, Operands, Place, Prepared, Program};
+use lowtide::core::testing::{Limits, describe, graph, random_bytes};
+use lowtide::core::{
+    Bytes, DType, Id, IndexVec, OpId, Owner, Reuse, Sharing, Size, TensorId, TensorKind,
+};
+use lowtide::planner::OrderRule;
+use lowtide::runtime::SessionError;
+use lowtide::{Graph, GraphBuilder, PlanConfig, Session, SessionConfig, TensorRef, check, plan};
+
+/// The same graph with bytes as elements; `None` if some size or place is not known before the run.
+fn of_bytes(graph: &Graph) -> Option<Graph> {
+    let mut builder = GraphBuilder::new("bytes");
+    for (id, tensor) in graph.tensors().iter_enumerated() {
+        let (extent, size) = (graph.extent(id), tensor.size.fixed()?);
+        if !extent.is_exact || extent.bytes.is_none_or(|bytes| bytes < size) {
+            return None;
+        }
+        builder.tensor(lowtide::core::Tensor { dtype: Some(DType::U8), ..tensor.clone() });
+    }
+    for op in graph.ops() {
+        builder.op(op.clone());
+    }
+    builder.finish().ok()
+}
+
+fn len(graph: &Graph, id: TensorId) -> usize {
+    usize::try_from(graph.tensors()[id].size.bound().unwrap().0).unwrap()
+}
+
+/// What an operator writes into its output number `at`, given all that it reads.
+fn mixed(op: OpId, inputs: &[Vec<u8>], at: usize, len: usize) -> Vec<u8> {
+    let mut seed = 1 + op.index() as u64 * 64 + at as u64;
+    for byte in inputs.iter().flat_map(|bytes| bytes.iter().chain(&[7])) {
+        seed = (seed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3).rotate_left(9);
+    }
+    random_bytes(seed, len)
+}
+
+fn run_mixed(op: OpId, operands: &mut Operands<'_>) {
+    operands.scratch.fill(0xEE);
+    let read = |input: &lowtide::core::operator::Input<'_>| match input.place {
+        Place::Apart(bytes) => bytes.to_vec(),
+        Place::In { output, offset } => {
+            let whole = &operands.outputs[output].as_ref().unwrap().bytes;
+            whole[offset..offset + input.len()].to_vec()
+        }
+    };
+    let inputs: Vec<Vec<u8>> = operands.inputs.iter().flatten().map(read).collect();
+    for output in operands.outputs.iter_mut().flatten() {
+        let values = mixed(op, &inputs, output.at, output.bytes.len());
+        output.bytes.copy_from_slice(&values);
+    }
+    operands.scratch.fill(0xDD);
+}
+
+fn external(id: TensorId, len: usize) -> Vec<u8> {
+    random_bytes(1000 + u64::from(id.raw()), len)
+}
+
+fn ids(graph: &Graph, kind: TensorKind) -> Vec<TensorId> {
+    graph.tensors().ids().filter(|&id| graph.tensors()[id].kind == kind).collect()
+}
+
+fn program(graph: &Graph) -> Program {
+    let prepared = |(id, op): (OpId, &lowtide::Op)| {
+        Some(Prepared {
+            kernel: Box::new(move |operands: &mut Operands<'_>| -> Result<(), KernelError> {
+                run_mixed(id, operands);
+                Ok(())
+            }),
+            inputs: op.inputs.iter().copied().map(Some).collect(),
+            outputs: op.outputs.iter().copied().map(Some).collect(),
+        })
+    };
+    let outputs = graph.tensors().ids().filter(|&id| graph.tensors()[id].is_output);
+    let mut weights = IndexVec::filled(graph.tensors().len(), None);
+    for id in ids(graph, TensorKind::Weight) {
+        weights[id] = Some(external(id, len(graph, id)).into());
+    }
+    Program {
+        calls: graph.ops().iter_enumerated().map(prepared).collect(),
+        shapes: graph.tensors().ids().map(|id| [len(graph, id)].into()).collect(),
+        weights,
+        inputs: ids(graph, TensorKind::Input),
+        outputs: outputs.collect(),
+        graph: graph.clone(),
+    }
+}
+
+/// Every storage in a vector of its own, operators in the order of the file.
+fn interpreted(graph: &Graph) -> Vec<Vec<u8>> {
+    let mut storages: IndexVec<TensorId, Vec<u8>> = graph
+        .tensors()
+        .ids()
+        .map(|id| {
+            let is_given = graph.tensors()[id].kind != TensorKind::Computed;
+            if is_given { external(id, len(graph, id)) } else { vec![0; len(graph, id)] }
+        })
+        .collect();
+    let range = |id: TensorId| {
+        let start = usize::try_from(graph.extent(id).start.0).unwrap();
+        start..start + len(graph, id)
+    };
+    for &op in graph.file_order().schedule().as_slice() {
+        let row = &graph.ops()[op];
+        let read = |&id: &TensorId| storages[graph.storage(id)][range(id)].to_vec();
+        let inputs: Vec<Vec<u8>> = row.inputs.iter().map(read).collect();
+        for (at, &output) in row.outputs.iter().enumerate() {
+            if graph.content(output) == output {
+                let values = mixed(op, &inputs, at, len(graph, output));
+                storages[graph.storage(output)][range(output)].copy_from_slice(&values);
+            }
+        }
+    }
+    let outputs = graph.tensors().ids().filter(|&id| graph.tensors()[id].is_output);
+    outputs.map(|id| storages[graph.storage(id)][range(id)].to_vec()).collect()
+}
+
+/// Whether the caller's own bytes would be changed, which no session does.
+fn changes_external(graph: &Graph) -> bool {
+    graph.ops().iter().flat_map(|op| &op.sharing).any(|sharing| match *sharing {
+        Sharing::Mutates { of, .. } => {
+            graph.tensors()[graph.storage(of)].kind != TensorKind::Computed
+        }
+        _ => false,
+    })
+}
+
+fn has_mutations(graph: &Graph) -> bool {
+    let mut sharing = graph.ops().iter().flat_map(|op| &op.sharing);
+    sharing.any(|sharing| matches!(sharing, Sharing::Mutates { .. }))
+}
+
+fn configs() -> impl Iterator<Item = PlanConfig> {
+    let owners = [(Owner::Caller, Owner::Arena), (Owner::Arena, Owner::Caller)];
+    Reuse::ALL.into_iter().flat_map(move |reuse| {
+        owners.map(|(inputs, outputs)| PlanConfig {
+            reuse,
+            inputs,
+            outputs,
+            order: OrderRule::Score,
+            ..PlanConfig::default()
+        })
+    })
+}
+
+#[test]
+fn every_plan_of_a_random_graph_runs_as_if_nothing_was_reused() {
+    let mut compared = 0;
+    arbtest::arbtest(|u: &mut Unstructured<'_>| {
+        let limits = Limits { open_sizes: false, ..Limits::all(12) };
+        let Some(graph) = of_bytes(&graph(u, limits)?) else { return Ok(()) };
+        if changes_external(&graph) {
+            return Ok(());
+        }
+        let wanted = interpreted(&graph);
+        for config in configs() {
+            let checked = check(&graph, plan(&graph, &config).unwrap().plan).unwrap();
+            let guarded = SessionConfig { guard: true, ..SessionConfig::default() };
+            let mut session = match Session::new(program(&graph), checked, &guarded) {
+                Ok(session) => session,
+                // An operator may read a whole of which it changes a piece; no kernel is given such operands.
+                Err(SessionError::Overlap { .. }) if has_mutations(&graph) => return Ok(()),
+                Err(error) => panic!("{error}\n{}", describe(&graph)),
+            };
+            let given: Vec<(Vec<usize>, Vec<u8>)> = ids(&graph, TensorKind::Input)
+                .into_iter()
+                .map(|id| (vec![len(&graph, id)], external(id, len(&graph, id))))
+                .collect();
+            let inputs: Vec<TensorRef<'_>> =
+                given.iter().map(|(dims, bytes)| TensorRef::new(dims, bytes).unwrap()).collect();
+            for _ in 0..2 {
+                let outputs = session.run(&inputs).unwrap();
+                let found: Vec<Vec<u8>> = outputs.iter().map(|out| out.bytes().to_vec()).collect();
+                assert_eq!(found, wanted, "{config:?}\n{}", describe(&graph));
+            }
+            compared += 1;
+        }
+        Ok(())
+    })
+    .budget_ms(4000);
+    assert!(compared > 20, "only {compared} plans were run");
+}
+
+#[test]
+fn a_size_that_is_open_is_refused() {
+    let mut builder = GraphBuilder::new("open");
+    let x = builder.input("x", Size::Fixed(Bytes(4)));
+    let y = builder.computed("y", Size::Unknown);
+    builder.op(lowtide::Op::new("f", "F", [x], [y]));
+    builder.output(y);
+    let graph = builder.finish().unwrap();
+    let checked = check(&graph, plan(&graph, &PlanConfig::default()).unwrap().plan).unwrap();
+    let mut program =
+        Program { shapes: IndexVec::filled(2, [4].into()), ..program_of_none(&graph) };
+    program.inputs = vec![x];
+    let error = Session::new(program, checked, &SessionConfig::default()).unwrap_err();
+    let wanted = "tensor `x` has no size and type that are known before the run";
+    assert_eq!(error.to_string(), wanted);
+}
+
+fn program_of_none(graph: &Graph) -> Program {
+    Program {
+        graph: graph.clone(),
+        calls: graph.ops().iter().map(|_| None).collect(),
+        shapes: IndexVec::new(),
+        weights: IndexVec::filled(graph.tensors().len(), None),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+    }
+}
