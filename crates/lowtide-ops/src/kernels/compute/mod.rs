@@ -13,6 +13,8 @@ mod gemm;
 mod matmul;
 mod pool;
 mod product;
+#[cfg(test)]
+mod properties;
 mod resize;
 mod row_product;
 mod vectorise;
