@@ -89,9 +89,15 @@ pub(crate) fn floats(lines: &[String]) -> Vec<f64> {
     elements.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-/// Small whole numbers, whose products are exact in every type.
+/// Small whole numbers, whose products are exact in every type. They come from one number: what is random is kept for
+/// sizes.
 pub(crate) fn numbers(u: &mut Unstructured<'_>, count: usize) -> arbitrary::Result<Vec<f64>> {
-    (0..count).map(|_| Ok(f64::from(u.int_in_range(-3_i8..=3)?))).collect()
+    let mut state: u32 = u.arbitrary()?;
+    let numbers = (0..count).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f64::from(state >> 16).rem_euclid(7.0) - 3.0
+    });
+    Ok(numbers.collect())
 }
 
 /// Why the last operator of a model has no kernel.

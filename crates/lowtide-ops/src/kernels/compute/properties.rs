@@ -8,6 +8,9 @@
 use crate::kernels::testing::{floats, numbers};
 use arbitrary::{Result, Unstructured};
 
+/// For each property; most of a case is the making of the model.
+const BUDGET: u64 = 500;
+
 fn arbitrary_of(u: &mut Unstructured<'_>, low: usize, high: usize) -> Result<usize> {
     u.int_in_range(low..=high)
 }
@@ -62,7 +65,8 @@ fn products_are_sums_over_the_inner_index() {
         }
         assert_near(&floats(&lines), &wanted, &lines);
         Ok(())
-    });
+    })
+    .budget_ms(BUDGET);
 }
 
 fn outer_of(a: &[usize], b: &[usize]) -> Vec<usize> {
@@ -115,7 +119,8 @@ fn either_side_of_a_product_may_be_turned() {
         }
         assert_near(&floats(&lines), &wanted, &lines);
         Ok(())
-    });
+    })
+    .budget_ms(BUDGET);
 }
 
 /// A convolution over one or two axes.
@@ -228,7 +233,8 @@ fn convolutions_are_sums_over_taps() {
         });
         assert_near(&floats(&lines), &wanted, &lines);
         Ok(())
-    });
+    })
+    .budget_ms(BUDGET);
 }
 
 #[test]
@@ -262,7 +268,8 @@ fn transposed_convolutions_are_the_way_back() {
         });
         assert_near(&floats(&lines), &wanted, &lines);
         Ok(())
-    });
+    })
+    .budget_ms(BUDGET);
 }
 
 /// Places at the end that no window reaches.

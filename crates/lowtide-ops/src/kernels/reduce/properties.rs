@@ -7,6 +7,9 @@
 
 use crate::kernels::testing::{floats, numbers};
 
+/// Most of a case is the making of the model.
+const BUDGET: u64 = 500;
+
 /// How much of an output place an element is, and to which one it belongs.
 fn place(mut at: usize, dims: &[usize], goes: &[bool]) -> usize {
     let (mut place, mut stride) = (0, 1);
@@ -75,5 +78,6 @@ fn any_axes_of_any_shape_are_folded() {
             assert!(is_same || is_near, "{found} and not {wanted}: {lines:?}");
         }
         Ok(())
-    });
+    })
+    .budget_ms(BUDGET);
 }

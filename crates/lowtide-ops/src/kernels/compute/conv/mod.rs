@@ -91,9 +91,11 @@ impl Shape {
 
     /// Whether windows are elements, and all of them.
     fn is_pointwise(&self) -> bool {
-        self.axes
-            .iter()
-            .all(|axis| axis.kernel == 1 && axis.input == axis.output && axis.before == 0)
+        self.axes.iter().all(|axis| {
+            // With padding behind the end there may be as many windows as elements, but further apart.
+            let is_dense = axis.stride == 1 || axis.output == 1;
+            axis.kernel == 1 && axis.input == axis.output && axis.before == 0 && is_dense
+        })
     }
 
     /// Whether it is better, or only possible, to go along rows: one channel is not worth a product, and empty images

@@ -48,6 +48,18 @@ fn a_kernel_of_1_is_a_product() {
 }
 
 #[test]
+fn a_kernel_of_1_may_step_into_the_padding() {
+    runs(
+        &[
+            "weight x 1 3 2 = 1 2 3 4 5 6",
+            "weight w 1 3 1 = 1 1 1",
+            "y = Conv(x, w) {strides=[2], pads=[0, 1]}",
+        ],
+        "float32 [1, 1, 2] 9 0",
+    );
+}
+
+#[test]
 fn groups_are_apart() {
     runs(
         &[
