@@ -124,9 +124,10 @@ fn run_one(
     let tensor = |id: TensorId| &program.graph.tensors()[id];
     let input = |(at, id): (usize, &Option<TensorId>)| {
         id.map(|id| {
-            let place = match over == Some(at) {
-                true => Place::In { output: 0, offset: 0 },
-                false => Place::Apart(values[id.index()].bytes()),
+            let place = if over == Some(at) {
+                Place::In { output: 0, offset: 0 }
+            } else {
+                Place::Apart(values[id.index()].bytes())
             };
             let (dtype, dims) = (tensor(id).dtype.unwrap(), &*program.shapes[id]);
             Input { at, dtype, dims, place }
