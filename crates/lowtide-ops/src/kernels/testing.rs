@@ -6,6 +6,7 @@
 
 use crate::testing::model;
 use crate::{ResolveConfig, prepare, resolve, standard};
+use arbitrary::Unstructured;
 use lowtide_core::operator::{
     Fact, Input, Operands, Output, Place, Prepared, Program, SharingRule,
 };
@@ -78,6 +79,19 @@ pub(crate) fn run(lines: &[&str], outputs: &str) -> Vec<String> {
 #[track_caller]
 pub(crate) fn runs(lines: &[&str], wanted: &str) {
     assert_eq!(run(lines, ""), [wanted], "{lines:?}");
+}
+
+/// The elements of the one output of a model.
+pub(crate) fn floats(lines: &[String]) -> Vec<f64> {
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let text = run(&lines, "").remove(0);
+    let elements = text.split_once("] ").map_or("", |row| row.1);
+    elements.split_whitespace().map(|word| word.parse().unwrap()).collect()
+}
+
+/// Small whole numbers, whose products are exact in every type.
+pub(crate) fn numbers(u: &mut Unstructured<'_>, count: usize) -> arbitrary::Result<Vec<f64>> {
+    (0..count).map(|_| Ok(f64::from(u.int_in_range(-3_i8..=3)?))).collect()
 }
 
 /// Why the last operator of a model has no kernel.

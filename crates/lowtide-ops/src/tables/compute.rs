@@ -22,7 +22,11 @@ pub(super) static TABLE: Table = Table {
         copies("BlackmanWindow").shape(signal::window).cost(work::some_each),
         copies("Conv").shape(conv::conv).cost(work::conv).kernel(compute::conv),
         copies("ConvInteger").shape(conv::conv_integer).cost(work::conv),
-        copies("ConvTranspose").shape(conv::conv_transpose).cost(work::conv_transpose),
+        copies("ConvTranspose")
+            .shape(conv::conv_transpose)
+            .cost(work::conv_transpose)
+            .scratch(compute::columns)
+            .kernel(compute::conv_transpose),
         copies("DFT").shape(signal::dft),
         copies("DeformConv").shape(conv::deform_conv).cost(work::conv),
         copies("DequantizeLinear").shape(quantise::dequantize).cost(work::some_each),

@@ -8,6 +8,7 @@
 
 use super::Table;
 use crate::declaration::{Rule, copies, overwrites, row};
+use crate::kernels::compute;
 use crate::shapes::{conv, image, layout, like_first, pad, random, resize, select, slice, text};
 use crate::work;
 
@@ -45,7 +46,7 @@ pub(super) static TABLE: Table = Table {
         copies("Range").shape(layout::range),
         copies("RegexFullMatch").shape(text::matches),
         row("Reshape", Rule::View).shape(layout::reshape),
-        copies("Resize").shape(resize::resize).cost(work::some_each),
+        copies("Resize").shape(resize::resize).cost(work::some_each).kernel(compute::resize),
         copies("ReverseSequence").shape(like_first),
         overwrites("Scatter", &[0]).shape(like_first),
         overwrites("ScatterElements", &[0]).shape(like_first),
@@ -65,6 +66,6 @@ pub(super) static TABLE: Table = Table {
         copies("Transpose").shape(layout::transpose),
         copies("Unique").shape(select::unique).cost(work::one_each_read),
         row("Unsqueeze", Rule::View).shape(layout::unsqueeze),
-        copies("Upsample").shape(resize::upsample).cost(work::some_each),
+        copies("Upsample").shape(resize::upsample).cost(work::some_each).kernel(compute::upsample),
     ],
 };

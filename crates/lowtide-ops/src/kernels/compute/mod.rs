@@ -8,16 +8,22 @@
 //! ~~~
 
 mod conv;
+mod conv_transpose;
 mod gemm;
 mod matmul;
 mod pool;
 mod product;
+#[cfg(test)]
+mod properties;
+mod resize;
 mod row_product;
 mod vectorise;
 mod window;
 
 pub(crate) use conv::conv;
+pub(crate) use conv_transpose::{columns, conv_transpose};
 pub(crate) use gemm::gemm;
 pub(crate) use matmul::matmul;
 pub(crate) use pool::{average_pool, lp_pool, max_pool};
+pub(crate) use resize::{resize, upsample};
 pub(crate) use vectorise::vectorised;

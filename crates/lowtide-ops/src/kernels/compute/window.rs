@@ -14,6 +14,10 @@ use std::ops::Range;
 /// Spatial axes that kernels have loops for, the innermost last.
 pub(super) const SPATIAL: usize = 3;
 
+/// More windows, elements or steps of one axis than any image has: their products do not overflow, and tables of them
+/// fit into memory.
+const MOST: usize = 1 << 24;
+
 /// Windows along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
@@ -82,6 +86,10 @@ pub(super) fn read(
     if rank > SPATIAL {
         return unsupported(format!("{rank} spatial axes"));
     }
+    let is_large = |&len: &usize| len > MOST;
+    if input.iter().chain(output).chain(kernel).any(is_large) {
+        return unsupported(format!("windows of {kernel:?} over {input:?}"));
+    }
     let mut axes = [Axis::ONE; SPATIAL];
     for (at, axis) in axes[SPATIAL - rank..].iter_mut().enumerate() {
         let entry = |name: &str, at: usize| call.ints(name).map(|list| list.get(at).copied());
@@ -106,9 +114,9 @@ pub(super) fn read(
     Ok(axes)
 }
 
-/// An attribute as a size; what it is multiplied with is a size too, and no product may overflow.
+/// An attribute as a size.
 fn size(value: Option<i64>) -> Result<usize, NoKernel> {
-    let size = value.and_then(|value| u32::try_from(value).ok()).map(|value| value as usize);
+    let size = value.and_then(|value| usize::try_from(value).ok()).filter(|&size| size <= MOST);
     size.ok_or_else(|| NoKernel::Unsupported("such strides, dilations or pads".to_owned()))
 }
 

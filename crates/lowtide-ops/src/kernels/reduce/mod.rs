@@ -10,6 +10,8 @@ mod fold;
 mod kinds;
 mod lines;
 mod position;
+#[cfg(test)]
+mod properties;
 mod split;
 #[cfg(test)]
 mod tests;

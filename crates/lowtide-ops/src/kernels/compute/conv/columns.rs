@@ -16,6 +16,9 @@ use rten_gemm::{BiasVector, ColOffsets, GemmExecutor, GemmInputA, GemmInputB, Im
 use rten_tensor::NdTensorView;
 use std::mem::take;
 
+/// More offsets than this are not worth their memory.
+const MOST: usize = 1 << 24;
+
 pub(super) struct Columns {
     rows: RowOffsets,
     cols: ColOffsets,
@@ -28,6 +31,9 @@ impl Columns {
     pub(super) fn new(shape: &Shape) -> Option<Self> {
         let [_, y, x] = shape.axes;
         let row = x.input;
+        if shape.taps() > MOST || y.output * x.output > MOST {
+            return None;
+        }
         // The furthest that any sum of offsets reaches, with padding.
         let furthest = (y.input + y.before + y.after + y.reach()).checked_mul(row)?;
         let furthest = furthest.checked_add(x.before + x.after + x.reach() + row)?;
