@@ -21,8 +21,8 @@ pub struct PlanConfig {
     pub outputs: Owner,
     /// Offsets are multiples of this, and sizes are padded to it.
     pub align: Align,
-    /// How many pairs of buffers that live together the packing rules may look at, all rules together. One
-    /// rule, whose cost does not depend on these pairs, always runs.
+    /// How many pairs of buffers that live together packing may look at, all rules and the search together; see
+    /// [`Effort`]. One rule, whose cost does not depend on these pairs, always runs.
     pub pack_steps: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for PlanConfig {
             inputs: Owner::Caller,
             outputs: Owner::Arena,
             align: Align::default(),
-            pack_steps: 100_000_000,
+            pack_steps: Effort::default().pack_steps(),
         }
     }
 }
@@ -52,6 +52,30 @@ impl PlanConfig {
             TensorKind::Computed => graph.is_storage(tensor),
             TensorKind::Input => self.inputs == Owner::Arena && !graph.ops().is_empty(),
             TensorKind::Weight => false,
+        }
+    }
+}
+
+/// How long packing may look for a smaller arena. It counts steps and not seconds, so that the same effort gives the
+/// same placement on every machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effort {
+    /// Greedy rules, and a search of some milliseconds.
+    Fast,
+    /// A search of a few tenths of a second, where greedy rules do not meet the bound.
+    #[default]
+    Default,
+    /// A search of a minute or so.
+    Max,
+}
+
+impl Effort {
+    /// Pairs of buffers that may be looked at.
+    pub const fn pack_steps(self) -> u64 {
+        match self {
+            Self::Fast => 4_000_000,
+            Self::Default => 30_000_000,
+            Self::Max => 10_000_000_000,
         }
     }
 }

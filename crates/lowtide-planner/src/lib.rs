@@ -23,7 +23,7 @@ mod share;
 
 pub use bounds::{live_bound, live_sums, order_bound};
 pub use colour::{Colouring, colour, fewest_colours};
-pub use config::{ColourBy, OrderRule, PlanConfig, Preset, ScoreWeights};
+pub use config::{ColourBy, Effort, OrderRule, PlanConfig, Preset, ScoreWeights};
 pub use lifetimes::lifetimes;
 pub use order::score_order;
 pub use pack::{Packing, pack};

@@ -12,6 +12,8 @@ mod facts;
 pub(crate) mod layout;
 pub(crate) mod normalise;
 mod number;
+#[cfg(test)]
+mod properties;
 pub(crate) mod reduce;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -8,9 +8,10 @@ use crate::testing::model;
 use crate::{ResolveConfig, prepare, resolve, standard};
 use arbitrary::Unstructured;
 use lowtide_core::operator::{
-    Fact, Input, Operands, Output, Place, Prepared, Program, SharingRule,
+    Fact, Input, KernelError, Operands, Output, Place, Prepared, Program, SharingRule,
 };
-use lowtide_core::{DType, Id, ModelOp, TensorId};
+use lowtide_core::{DType, Data, Id, Model, ModelOp, Registry, TensorId};
+use std::sync::OnceLock;
 
 /// Bytes that are aligned for every element type.
 #[derive(Clone, Debug, Default)]
@@ -40,19 +41,33 @@ impl Aligned {
     }
 }
 
+/// All operators, made once for all tests.
+pub(crate) fn operators() -> &'static Registry {
+    static OPERATORS: OnceLock<Registry> = OnceLock::new();
+    OPERATORS.get_or_init(standard)
+}
+
 /// Runs a model whose inputs are all weights with elements; its outputs as text, `dtype [dims] elements` each.
 #[track_caller]
 pub(crate) fn run(lines: &[&str], outputs: &str) -> Vec<String> {
     let model = model(lines, outputs);
-    let registry = standard();
-    let resolved = resolve(&model, model.main, &ResolveConfig::default(), &registry).unwrap();
+    let resolved = resolve(&model, model.main, &ResolveConfig::default(), &standard()).unwrap();
     assert_eq!(resolved.contradictions, [""; 0], "{lines:?}");
-    let mut program = prepare(&model, resolved.graph, &resolved.facts, &registry).unwrap();
-    let mut values: Vec<Aligned> = program
-        .weights
-        .iter()
-        .map(|data| data.as_ref().map_or_else(Aligned::default, |data| Aligned::of(data)))
-        .collect();
+    execute(&model).unwrap_or_else(|error| panic!("{error}: {lines:?}"))
+}
+
+/// Runs a model as [`run`] does; an error if it cannot be prepared or a kernel fails.
+///
+/// # Panics
+/// If an operator gives other bits in place.
+pub(crate) fn execute(model: &Model) -> Result<Vec<String>, String> {
+    let registry = operators();
+    let resolved = resolve(model, model.main, &ResolveConfig::default(), registry);
+    let resolved = resolved.map_err(|error| error.to_string())?;
+    let program = prepare(model, resolved.graph, &resolved.facts, registry);
+    let mut program = program.map_err(|error| error.to_string())?;
+    let of = |data: &Option<Data>| data.as_deref().map_or_else(Aligned::default, Aligned::of);
+    let mut values: Vec<Aligned> = program.weights.iter().map(of).collect();
     for (id, op) in model.main_graph().ops.iter_enumerated() {
         let Some(mut call) = program.calls[id].take() else {
             let (of, view) = (op.inputs[0].unwrap(), op.outputs[0].unwrap());
@@ -61,10 +76,11 @@ pub(crate) fn run(lines: &[&str], outputs: &str) -> Vec<String> {
         };
         let scratch = scratch_bytes(&program, id);
         let apart = run_one(&program, &mut call, &values, None, scratch);
+        let apart = apart.map_err(|error| error.to_string())?;
         let rule = registry.find(&op.domain, &op.kind).unwrap().sharing();
         for over in places(&program, op, rule, &resolved.facts) {
-            let shared = run_one(&program, &mut call, &values, Some(over), scratch);
-            assert_eq!(shared[0].bytes(), apart[0].bytes(), "{lines:?}, output over input {over}");
+            let shared = run_one(&program, &mut call, &values, Some(over), scratch).unwrap();
+            assert_eq!(shared[0].bytes(), apart[0].bytes(), "{op:?}, output over input {over}");
         }
         for (output, value) in call.outputs.iter().zip(apart) {
             if let Some(id) = output {
@@ -72,7 +88,7 @@ pub(crate) fn run(lines: &[&str], outputs: &str) -> Vec<String> {
             }
         }
     }
-    program.outputs.iter().map(|&id| text(&program, id, &values[id.index()])).collect()
+    Ok(program.outputs.iter().map(|&id| text(&program, id, &values[id.index()])).collect())
 }
 
 /// The one output of a model.
@@ -140,13 +156,14 @@ fn run_one(
     values: &[Aligned],
     over: Option<usize>,
     scratch: usize,
-) -> Vec<Aligned> {
+) -> Result<Vec<Aligned>, KernelError> {
     let tensor = |id: TensorId| &program.graph.tensors()[id];
     let input = |(at, id): (usize, &Option<TensorId>)| {
         id.map(|id| {
-            let place = match over == Some(at) {
-                true => Place::In { output: 0, offset: 0 },
-                false => Place::Apart(values[id.index()].bytes()),
+            let place = if over == Some(at) {
+                Place::In { output: 0, offset: 0 }
+            } else {
+                Place::Apart(values[id.index()].bytes())
             };
             let (dtype, dims) = (tensor(id).dtype.unwrap(), &*program.shapes[id]);
             Input { at, dtype, dims, place }
@@ -174,8 +191,8 @@ fn run_one(
         .collect();
     let mut scratch = Aligned::garbage(scratch);
     let mut operands = Operands { inputs, outputs, scratch: scratch.bytes_mut() };
-    call.kernel.run(&mut operands).unwrap();
-    memory
+    call.kernel.run(&mut operands)?;
+    Ok(memory)
 }
 
 fn text(program: &Program, id: TensorId, value: &Aligned) -> String {

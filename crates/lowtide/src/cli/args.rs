@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use lowtide::core::{Align, Bytes, Owner, Reuse};
 use lowtide::onnx::ReadOptions;
-use lowtide::planner::{ColourBy, OrderRule, PlanConfig, Preset, ScoreWeights};
+use lowtide::planner::{ColourBy, Effort, OrderRule, PlanConfig, Preset, ScoreWeights};
 use lowtide::{LoadOptions, ResolveConfig};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -157,6 +157,9 @@ pub(super) struct PlannerArgs {
     /// Alignment of buffers in bytes: a power of two.
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = align)]
     align: Align,
+    /// How long to look for a smaller arena, for each order that is tried.
+    #[arg(long, value_enum, default_value_t)]
+    effort: EffortArg,
 }
 
 impl PlannerArgs {
@@ -204,7 +207,7 @@ impl PlannerArgs {
             inputs: self.inputs.into(),
             outputs: self.outputs.into(),
             align: self.align,
-            ..PlanConfig::default()
+            pack_steps: self.effort.steps(),
         }
     }
 }
@@ -217,7 +220,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) planner: PlannerArgs,
     /// Follow this plan, as `lowtide plan -o` wrote it, instead of making one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "mode", "alpha", "beta", "preset", "colour_by", "no_in_place", "inputs", "outputs", "align"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "mode", "alpha", "beta", "preset", "colour_by", "no_in_place", "inputs", "outputs", "align", "effort"])]
     pub(super) plan: Option<PathBuf>,
     /// Give an input its values, as in image=cat.npy; may be repeated. Its shape binds the input's open dimensions.
     #[arg(long, value_name = "INPUT=FILE", value_parser = input)]
@@ -342,6 +345,29 @@ enum ColourByArg {
     End,
 }
 
+/// The same effort gives the same placement on every machine.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum EffortArg {
+    /// Greedy rules, and a search of some milliseconds.
+    Fast,
+    /// A search of a few tenths of a second, where greedy rules do not meet the bound.
+    #[default]
+    Default,
+    /// A search of a minute or so.
+    Max,
+}
+
+impl EffortArg {
+    pub(super) fn steps(self) -> u64 {
+        let effort = match self {
+            Self::Fast => Effort::Fast,
+            Self::Default => Effort::Default,
+            Self::Max => Effort::Max,
+        };
+        effort.pack_steps()
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OwnerArg {
     /// The caller: they take no arena.
@@ -409,6 +435,9 @@ pub(super) struct PackArgs {
     /// Answer no (exit code 1) if the arena is larger than this, as in 1MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) capacity: Option<Bytes>,
+    /// How long to look for a smaller arena.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) effort: EffortArg,
     /// Judge the offsets of the file instead of finding some. Exit code 1 if they are wrong.
     #[arg(long, conflicts_with = "output")]
     pub(super) check: bool,

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use lowtide::core::check::{PlacementFault, check_placement};
 use lowtide::core::{BufferId, Bytes, Step};
 use lowtide::formats::{self, NamedProblem, PackSummary};
-use lowtide::planner::{PlanConfig, live_bound, live_sums, pack};
+use lowtide::planner::{live_bound, live_sums, pack};
 
 pub(super) fn run(args: &PackArgs) -> anyhow::Result<Answer> {
     let name = args.problem.display().to_string();
@@ -29,7 +29,7 @@ impl Figures<'_> {
     fn solve(&self, args: &PackArgs) -> anyhow::Result<Answer> {
         let problem =
             &self.named.pinned().with_context(|| format!("`{}` is no problem", self.name))?;
-        let steps = PlanConfig::default().pack_steps;
+        let steps = args.effort.steps();
         let (packing, seconds) = progress::during(&format!("packing {}", self.name), || {
             pack(problem, self.bound, steps)
         });
@@ -43,8 +43,9 @@ impl Figures<'_> {
             out::write_file(path, |file| formats::write_placement(self.named, placement, file))?;
         }
         let rule = format!("placed by {}", packing.rule);
-        print(args, &self.summary(args, packing.placement.size, Vec::new(), seconds), &rule)?;
-        Ok(self.within(args, packing.placement.size))
+        let proven = Figures { bound: packing.bound, ..*self };
+        print(args, &proven.summary(args, packing.placement.size, Vec::new(), seconds), &rule)?;
+        Ok(proven.within(args, packing.placement.size))
     }
 
     /// Whether the arena fits the capacity, if one was given; says why not.
@@ -53,7 +54,7 @@ impl Figures<'_> {
             return Answer::Yes;
         };
         let why = if self.bound > capacity {
-            format!("{} are live at once", self.bound)
+            format!("none is smaller than {}", self.bound)
         } else {
             "no smaller one was found, though none is excluded".to_owned()
         };
