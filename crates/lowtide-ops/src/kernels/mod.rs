@@ -13,8 +13,10 @@ pub(crate) mod layout;
 pub(crate) mod normalise;
 mod number;
 pub(crate) mod reduce;
+mod strides;
 #[cfg(test)]
 pub(crate) mod testing;
+mod types;
 
 use lowtide_core::operator::{Call, Fact, Kernel, KernelError, NoKernel, Operands};
 

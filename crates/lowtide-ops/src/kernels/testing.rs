@@ -124,9 +124,10 @@ fn run_one(
     let tensor = |id: TensorId| &program.graph.tensors()[id];
     let input = |(at, id): (usize, &Option<TensorId>)| {
         id.map(|id| {
-            let place = match over == Some(at) {
-                true => Place::In { output: 0, offset: 0 },
-                false => Place::Apart(values[id.index()].bytes()),
+            let place = if over == Some(at) {
+                Place::In { output: 0, offset: 0 }
+            } else {
+                Place::Apart(values[id.index()].bytes())
             };
             let (dtype, dims) = (tensor(id).dtype.unwrap(), &*program.shapes[id]);
             Input { at, dtype, dims, place }
@@ -170,7 +171,8 @@ fn text(program: &Program, id: TensorId, value: &Aligned) -> String {
         };
     }
     let words: Vec<String> = words!(
-        F32: f32, F64: f64, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, Bool: u8
+        F32: f32, F64: f64, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, Bool: u8,
+        F16: u16, BF16: u16
     );
     let shape: Vec<String> = program.shapes[id].iter().map(ToString::to_string).collect();
     format!("{dtype} [{}] {}", shape.join(", "), words.join(" "))
