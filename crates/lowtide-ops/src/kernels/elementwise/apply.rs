@@ -28,7 +28,7 @@ pub(super) fn map_now<X: Pod, Y: Pod>(
     operands: &mut Operands<'_>,
     f: impl Fn(X) -> Y + Copy,
 ) -> Result<(), KernelError> {
-    let mut x = Reader::<X>::new::<Y>(operands.input(0)?, &Spread::Same)?;
+    let mut x = Reader::<X>::of_first::<Y>(operands)?;
     let (x, y) = (&mut x, elements_mut::<Y>(operands, 0)?);
     vectorised(
         #[inline(always)]
@@ -51,7 +51,7 @@ pub(super) fn map_unless<T: KernelValue>(
     f: impl Fn(T) -> T + Copy + Send + 'static,
 ) -> Made {
     Ok(function(move |operands| {
-        let mut reader = Reader::<T>::new::<T>(operands.input(0)?, &Spread::Same)?;
+        let mut reader = Reader::<T>::of_first::<T>(operands)?;
         let (reader, y) = (&mut reader, operands.values_mut::<T>(0)?);
         vectorised(
             #[inline(always)]

@@ -12,9 +12,15 @@ use crate::kernels::function;
 use crate::kernels::number::Number;
 use crate::kernels::types::{Made, elements_mut, with_type, with_width};
 use bytemuck::Pod;
-use lowtide_core::operator::{Call, Fact, KernelError, Operands};
+use lowtide_core::DType;
+use lowtide_core::operator::{Call, Fact, KernelError, NoKernel, Operands};
 
 pub(crate) fn choose(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
+    if call.dtype(0) != Some(DType::Bool) || call.dtype(1) != call.dtype(2) {
+        return Err(NoKernel::Misfit(
+            "it wants truth values, and two inputs of one type".to_owned(),
+        ));
+    }
     with_width!(call.dtype(1), E => choose_of::<E>(call, outputs))
 }
 

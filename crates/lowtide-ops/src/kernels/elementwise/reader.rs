@@ -12,7 +12,7 @@ use crate::kernels::facts::{input_dims, output_dims};
 use crate::kernels::strides::{Axis, Runs, Walk, check_rank, count, read_run};
 use crate::kernels::types::elements;
 use bytemuck::Pod;
-use lowtide_core::operator::{Call, Fact, Input, KernelError, NoKernel, Operand};
+use lowtide_core::operator::{Call, Fact, Input, KernelError, NoKernel, Operand, Operands};
 
 /// Elements in a piece: small enough that those of all inputs stay in the nearest cache, large enough that a piece
 /// costs nothing beside its elements.
@@ -171,6 +171,17 @@ pub(super) struct Reader<'a, T> {
 }
 
 impl<'a, T: Pod> Reader<'a, T> {
+    /// Of input 0, which has to have as many elements as output 0, of type `Y`.
+    pub(super) fn of_first<Y>(operands: &mut Operands<'a>) -> Result<Self, KernelError> {
+        let (input, wanted) = (operands.input(0)?, operands.output(0)?.len());
+        if input.len() != wanted {
+            let found = input.len();
+            let text = format!("input 0 has {found} elements, the output {wanted}");
+            return Err(KernelError::Value(text));
+        }
+        Self::new::<Y>(input, &Spread::Same)
+    }
+
     /// For an output with elements of type `Y`.
     pub(super) fn new<Y>(input: Input<'a>, spread: &'a Spread) -> Result<Self, KernelError> {
         let source = Source::new::<Y>(input, spread, 0)?;
