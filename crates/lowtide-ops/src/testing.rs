@@ -26,9 +26,9 @@ pub(crate) fn model(lines: &[&str], outputs: &str) -> Model {
             opsets = vec![(String::new(), version), ("com.microsoft".to_owned(), version)];
             continue;
         }
-        let results = line.split(" = ").next().unwrap();
+        let results = line.split(" =").next().unwrap();
         results.split(';').for_each(|text| add_tensor(&mut graph, text));
-        if let (Some((_, values)), true) = (line.split_once(" = "), line.starts_with("weight ")) {
+        if let (Some((_, values)), true) = (line.split_once(" ="), line.starts_with("weight ")) {
             add_data(&mut graph, values);
         }
     }
@@ -55,11 +55,15 @@ pub(crate) fn model(lines: &[&str], outputs: &str) -> Model {
 }
 
 /// Types as tests write them.
-const TYPES: [(&str, DType); 12] = [
+const TYPES: [(&str, DType); 16] = [
     ("f32", DType::F32),
     ("f16", DType::F16),
+    ("bf16", DType::BF16),
     ("f64", DType::F64),
     ("i8", DType::I8),
+    ("i16", DType::I16),
+    ("u16", DType::U16),
+    ("u64", DType::U64),
     ("i32", DType::I32),
     ("i64", DType::I64),
     ("bool", DType::Bool),
@@ -98,16 +102,24 @@ fn add_tensor(graph: &mut ModelGraph, text: &str) {
 fn add_data(graph: &mut ModelGraph, values: &str) {
     let (id, row) = graph.tensors.iter_enumerated().next_back().unwrap();
     let dtype = row.dtype.unwrap();
-    let bytes = |word: &str| match dtype {
-        DType::F32 => word.parse::<f32>().unwrap().to_le_bytes().to_vec(),
-        DType::F64 => word.parse::<f64>().unwrap().to_le_bytes().to_vec(),
-        DType::I8 => word.parse::<i8>().unwrap().to_le_bytes().to_vec(),
-        DType::I32 => word.parse::<i32>().unwrap().to_le_bytes().to_vec(),
-        DType::Bool | DType::U8 => vec![word.parse::<u8>().unwrap()],
-        _ => word.parse::<i64>().unwrap().to_le_bytes().to_vec(),
-    };
-    let data: Vec<u8> = values.split_whitespace().flat_map(bytes).collect();
+    let data: Vec<u8> = values.split_whitespace().flat_map(|word| bytes(dtype, word)).collect();
     graph.data.insert(id, data.into());
+}
+
+/// One element. Of 16-bit fractions it is their bits.
+fn bytes(dtype: DType, word: &str) -> Vec<u8> {
+    macro_rules! of_types {
+        ($($($dtype:ident)|+ => $rust:ty),+) => {
+            match dtype {
+                $($(DType::$dtype)|+ => word.parse::<$rust>().unwrap().to_le_bytes().to_vec(),)+
+                other => panic!("no elements of {other}"),
+            }
+        };
+    }
+    of_types!(
+        F32 => f32, F64 => f64, I8 => i8, I16 => i16, I32 => i32, I64 => i64,
+        Bool | U8 => u8, U16 | F16 | BF16 => u16, U32 => u32, U64 => u64
+    )
 }
 
 fn op(graph: &ModelGraph, results: &str, call: &str) -> ModelOp {

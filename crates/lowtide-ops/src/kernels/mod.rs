@@ -15,8 +15,10 @@ mod number;
 #[cfg(test)]
 mod properties;
 pub(crate) mod reduce;
+mod strides;
 #[cfg(test)]
 pub(crate) mod testing;
+mod types;
 
 use lowtide_core::operator::{Call, Fact, Kernel, KernelError, NoKernel, Operands};
 

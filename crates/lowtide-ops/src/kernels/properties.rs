@@ -145,7 +145,9 @@ fn no_kernel_panics_whatever_it_is_given() {
     let (mut runs, mut tries) = (0, 0);
     arbtest::arbtest(|u| {
         tries += 1;
-        runs += usize::from(execute(&random_call(u)?).is_ok());
+        let model = random_call(u)?;
+        let done = std::panic::catch_unwind(|| execute(&model).is_ok());
+        runs += usize::from(done.unwrap_or_else(|_| panic!("{:#?}", model.main_graph())));
         Ok(())
     })
     .budget_ms(5000);

@@ -207,7 +207,8 @@ fn text(program: &Program, id: TensorId, value: &Aligned) -> String {
         };
     }
     let words: Vec<String> = words!(
-        F32: f32, F64: f64, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, Bool: u8
+        F32: f32, F64: f64, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, Bool: u8,
+        F16: u16, BF16: u16
     );
     let shape: Vec<String> = program.shapes[id].iter().map(ToString::to_string).collect();
     format!("{dtype} [{}] {}", shape.join(", "), words.join(" "))

@@ -225,7 +225,8 @@ pub(crate) fn xor(call: &Call<'_>) -> Facts {
 
 pub(crate) fn not(call: &Call<'_>) -> Facts {
     let with: Calculate = |values| Some(truth(!bools(values)?.first().copied()?));
-    broadcasting(call, Some(DType::Bool), Some(with))
+    let only = Call { inputs: call.inputs.get(..1).unwrap_or_default(), ..*call };
+    broadcasting(&only, Some(DType::Bool), Some(with))
 }
 
 /// Inputs of one type broadcast to each other; their elements are not followed.
@@ -233,9 +234,9 @@ pub(crate) fn same_type(call: &Call<'_>) -> Facts {
     broadcasting(call, first_type(call), None)
 }
 
-/// A truth value for each element of inputs broadcast to each other.
+/// A truth value for each element of the first input.
 pub(crate) fn predicate(call: &Call<'_>) -> Facts {
-    broadcasting(call, Some(DType::Bool), None)
+    Ok(vec![Fact::new(Some(DType::Bool), call.input(0).dims.clone())])
 }
 
 pub(crate) fn max(call: &Call<'_>) -> Facts {
