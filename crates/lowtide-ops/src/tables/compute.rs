@@ -21,7 +21,10 @@ pub(super) static TABLE: Table = Table {
         copies("AveragePool").shape(pool::pool).cost(work::window).kernel(compute::average_pool),
         copies("BlackmanWindow").shape(signal::window).cost(work::some_each),
         copies("Conv").shape(conv::conv).cost(work::conv).kernel(compute::conv),
-        copies("ConvInteger").shape(conv::conv_integer).cost(work::conv),
+        copies("ConvInteger")
+            .shape(conv::conv_integer)
+            .cost(work::conv)
+            .kernel(compute::integer_conv),
         copies("ConvTranspose")
             .shape(conv::conv_transpose)
             .cost(work::conv_transpose)
@@ -29,9 +32,15 @@ pub(super) static TABLE: Table = Table {
             .kernel(compute::conv_transpose),
         copies("DFT").shape(signal::dft),
         copies("DeformConv").shape(conv::deform_conv).cost(work::conv),
-        copies("DequantizeLinear").shape(quantise::dequantize).cost(work::some_each),
+        copies("DequantizeLinear")
+            .shape(quantise::dequantize)
+            .cost(work::some_each)
+            .kernel(compute::dequantize),
         copies("Det").shape(matmul::det),
-        copies("DynamicQuantizeLinear").shape(quantise::dynamic).cost(work::some_each),
+        copies("DynamicQuantizeLinear")
+            .shape(quantise::dynamic)
+            .cost(work::some_each)
+            .kernel(compute::dynamic),
         copies("Einsum").shape(einsum::einsum).cost(work::einsum),
         copies("GRU").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
         copies("Gemm").shape(matmul::gemm).cost(work::gemm).kernel(compute::gemm),
@@ -52,16 +61,29 @@ pub(super) static TABLE: Table = Table {
         copies("LSTM").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
         copies("LpPool").shape(pool::pool).cost(work::window).kernel(compute::lp_pool),
         copies("MatMul").shape(matmul::matmul).cost(work::matmul).kernel(compute::matmul),
-        copies("MatMulInteger").shape(matmul::integer).cost(work::matmul),
+        copies("MatMulInteger")
+            .shape(matmul::integer)
+            .cost(work::matmul)
+            .kernel(compute::integer_product),
         copies("MaxPool").shape(pool::pool).cost(work::window).kernel(compute::max_pool),
         copies("MaxRoiPool").shape(pool::roi).cost(work::some_each),
         copies("MaxUnpool").shape(pool::unpool).cost(work::one_each_read),
         copies("MelWeightMatrix").shape(signal::mel_weights).cost(work::some_each),
         copies("NegativeLogLikelihoodLoss").shape(loss::likelihood).cost(work::one_each_read),
         copies("NonMaxSuppression").shape(select::non_max_suppression),
-        copies("QLinearConv").shape(conv::qlinear_conv).cost(work::qlinear_conv),
-        copies("QLinearMatMul").shape(matmul::qlinear).cost(work::matmul),
-        copies("QuantizeLinear").shape(quantise::quantize).cost(work::some_each),
+        copies("QLinearConv")
+            .shape(conv::qlinear_conv)
+            .cost(work::qlinear_conv)
+            .scratch(compute::channel_sums)
+            .kernel(compute::quantised_conv),
+        copies("QLinearMatMul")
+            .shape(matmul::qlinear)
+            .cost(work::matmul)
+            .kernel(compute::quantised_product),
+        copies("QuantizeLinear")
+            .shape(quantise::quantize)
+            .cost(work::some_each)
+            .kernel(compute::quantize),
         copies("RNN").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
         copies("RoiAlign").shape(resize::roi_align).cost(work::some_each),
         copies("RotaryEmbedding").shape(like_first).cost(work::some_each),

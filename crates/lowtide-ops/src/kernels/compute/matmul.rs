@@ -65,6 +65,13 @@ struct Level {
 
 impl Stack {
     pub(super) fn new(a: &[usize], b: &[usize]) -> Result<Self, NoKernel> {
+        let mut stack = Self::stacked(a, b)?;
+        stack.collapse();
+        Ok(stack)
+    }
+
+    /// The same, where no two of the products are taken together.
+    pub(super) fn stacked(a: &[usize], b: &[usize]) -> Result<Self, NoKernel> {
         let ([.., k], [.., l]) = (a, if b.len() < 2 { b } else { &b[..b.len() - 1] }) else {
             return Err(NoKernel::Misfit("a single number is no matrix".to_owned()));
         };
@@ -74,9 +81,7 @@ impl Stack {
         let m = if a.len() < 2 { 1 } else { a[a.len() - 2] };
         let n = if b.len() < 2 { 1 } else { b[b.len() - 1] };
         let (a, b) = (&a[..a.len().saturating_sub(2)], &b[..b.len().saturating_sub(2)]);
-        let mut stack = Self { m, k: *k, n, axes: levels(a, b, (m * k, k * n)) };
-        stack.collapse();
-        Ok(stack)
+        Ok(Self { m, k: *k, n, axes: levels(a, b, (m * k, k * n)) })
     }
 
     /// Where all products share `b`, their rows are those of one product.

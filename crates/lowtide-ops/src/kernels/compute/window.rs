@@ -70,6 +70,69 @@ impl Axis {
     }
 }
 
+/// Windows over all spatial axes, with what loops over them ask again and again.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) axes: [Axis; SPATIAL],
+    /// The taps of each window that lie in the input, along the two outer axes.
+    taps: [Vec<Range<usize>>; SPATIAL - 1],
+    /// The windows of each tap that lies in the input, along the innermost axis.
+    pub(super) windows: Vec<Range<usize>>,
+    /// The windows along it all taps of which do, and where the first one begins.
+    pub(super) interior: Range<usize>,
+    pub(super) from: usize,
+    /// The other ones, with the taps that do.
+    pub(super) border: Vec<(usize, Range<usize>)>,
+}
+
+impl Plan {
+    pub(super) fn new(axes: [Axis; SPATIAL]) -> Self {
+        let [depth, height, width] = axes;
+        let taps = |axis: Axis| (0..axis.output).map(|window| axis.taps(window)).collect();
+        let windows: Vec<_> = (0..width.kernel).map(|tap| width.windows(tap)).collect();
+        let start = windows.iter().map(|windows| windows.start).max().unwrap_or(0);
+        let end = windows.iter().map(|windows| windows.end).min().unwrap_or(0);
+        let interior = start.min(width.output)..end.max(start.min(width.output));
+        let from = if interior.is_empty() { 0 } else { width.place(start, 0) };
+        let outside = (0..width.output).filter(|window| !interior.contains(window));
+        let border = outside.map(|window| (window, width.taps(window))).collect();
+        Self { axes, taps: [taps(depth), taps(height)], windows, interior, from, border }
+    }
+
+    /// Calls a function with each row of the output, a row of the first tap of the inner of the two outer axes that
+    /// lies in the input, the first tap of both, and how many taps follow along the inner one.
+    #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+    #[inline(always)]
+    pub(super) fn each_row<U>(&self, out: &mut [U], mut call: impl FnMut(&mut [U], Rows)) {
+        let [depth, height, width] = &self.axes;
+        let mut out = out.chunks_exact_mut(width.output.max(1));
+        for (z, taps_z) in self.taps[0].iter().enumerate() {
+            for (y, taps_y) in self.taps[1].iter().enumerate() {
+                let Some(out) = out.next() else { return };
+                if taps_y.is_empty() {
+                    continue;
+                }
+                for tap_z in taps_z.clone() {
+                    let place =
+                        depth.place(z, tap_z) * height.input + height.place(y, taps_y.start);
+                    let tap = tap_z * height.kernel + taps_y.start;
+                    call(out, Rows { place, tap, count: taps_y.len() });
+                }
+            }
+        }
+    }
+}
+
+/// Rows of the input that a row of the output is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows {
+    /// The first one; the others lie `dilation` rows apart.
+    pub(super) place: usize,
+    /// The row of taps that belongs to it; the others are its neighbours.
+    pub(super) tap: usize,
+    pub(super) count: usize,
+}
+
 /// The number of elements of the inputs, outputs and kernels of these axes.
 pub(super) fn volume(axes: &[Axis; SPATIAL], of: fn(&Axis) -> usize) -> usize {
     axes.iter().map(of).product()

@@ -24,7 +24,9 @@ pub(crate) fn group(call: &Call<'_>, _: &[Option<&Fact>]) -> Result<Box<dyn Kern
 
 fn make(call: &Call<'_>, groups: usize) -> Result<Box<dyn Kernel>, NoKernel> {
     let dims = input_dims(call, 0)?;
-    let channels = dims.get(1).copied().unwrap_or(0);
+    let Some(&channels) = dims.get(1) else {
+        return Err(NoKernel::Misfit(format!("{dims:?} has no channels")));
+    };
     if channels != 0 && (groups == 0 || !channels.is_multiple_of(groups)) {
         return Err(NoKernel::Misfit(format!("{channels} channels in {groups} groups")));
     }

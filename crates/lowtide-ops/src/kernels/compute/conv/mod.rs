@@ -10,15 +10,18 @@
 //! Each group of channels is a convolution of its own.
 
 mod columns;
+mod quantised;
 mod rows;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use quantised::{channel_sums, integer_conv, quantised_conv};
 
 use self::columns::Columns;
 use self::rows::add_plane;
 use super::product::{Matrix, Terms, WithProducts, hidden_bytes, multiply};
 use super::vectorise::vectorised;
-use super::window::{self, Axis, SPATIAL, volume};
+use super::window::{self, Axis, Plan, SPATIAL, volume};
 use crate::kernels::facts::{input_dims, output_dims, same_type, unsupported};
 use crate::kernels::function;
 use crate::kernels::number::{Number, by_type};
@@ -32,7 +35,10 @@ pub(crate) fn conv(
 ) -> Result<Box<dyn Kernel>, NoKernel> {
     same_type(call, 1)?;
     same_type(call, 2)?;
-    let shape = Shape::new(call, outputs)?;
+    let shape = Shape::new(call, outputs, 1)?;
+    if call.has(2) && input_dims(call, 2)? != [shape.all_filters()] {
+        return unsupported("a bias that has not one element a filter");
+    }
     if call.dtype(0) != Some(DType::F32) || shape.goes_by_rows() {
         return by_type!(call.dtype(0), [F32: f32, F64: f64], by_rows(shape));
     }
@@ -70,18 +76,21 @@ struct Part<'a, T> {
 }
 
 impl Shape {
-    fn new(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Result<Self, NoKernel> {
-        let (x, w) = (input_dims(call, 0)?, input_dims(call, 1)?);
+    /// Of a call whose filters are input `weight`.
+    fn new(call: &Call<'_>, outputs: &[Option<&Fact>], weight: usize) -> Result<Self, NoKernel> {
+        let (x, w) = (input_dims(call, 0)?, input_dims(call, weight)?);
         let out = output_dims(outputs, 0)?;
         let groups = usize::try_from(call.int_or("group", 1)).unwrap_or(0);
         if groups == 0 || !w[0].is_multiple_of(groups) || x[1] != w[1] * groups {
             return Err(NoKernel::Misfit(format!("{groups} groups of {w:?} and {x:?}")));
         }
-        if call.has(2) && input_dims(call, 2)? != [w[0]] {
-            return unsupported("a bias that has not one element a filter");
-        }
         let axes = window::read(call, &x[2..], &out[2..], &w[2..])?;
         Ok(Self { groups, channels: w[1], filters: w[0] / groups, axes })
+    }
+
+    /// Of all groups.
+    fn all_filters(&self) -> usize {
+        self.filters * self.groups
     }
 
     /// Elements of a filter.
@@ -146,6 +155,7 @@ fn pointwise(shape: &Shape, operands: &mut Operands<'_>) -> Result<(), KernelErr
 
 fn by_rows<T: Number>(shape: Shape) -> Box<dyn Kernel> {
     let plane = volume(&shape.axes, |axis| axis.output);
+    let plan = Plan::new(shape.axes);
     function(move |operands| {
         shape.each::<T>(operands, |part, out| {
             for (filter, out) in out.chunks_exact_mut(plane).enumerate() {
@@ -154,7 +164,7 @@ fn by_rows<T: Number>(shape: Shape) -> Box<dyn Kernel> {
                 let weight = &part.weight[filter * len..][..len];
                 vectorised(
                     #[inline(always)]
-                    || add_planes(&shape, out, part.x, weight),
+                    || add_planes(&shape, &plan, out, part.x, weight),
                 );
             }
             Ok(())
@@ -165,10 +175,10 @@ fn by_rows<T: Number>(shape: Shape) -> Box<dyn Kernel> {
 /// Adds what all channels of a group contribute to one channel of the output.
 #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
 #[inline(always)]
-fn add_planes<T: Number>(shape: &Shape, out: &mut [T], x: &[T], weight: &[T]) {
+fn add_planes<T: Number>(shape: &Shape, plan: &Plan, out: &mut [T], x: &[T], weight: &[T]) {
     let (len, taps) =
         (volume(&shape.axes, |axis| axis.input), volume(&shape.axes, |axis| axis.kernel));
     for channel in 0..shape.channels {
-        add_plane(&shape.axes, out, &x[channel * len..][..len], &weight[channel * taps..][..taps]);
+        add_plane(plan, out, &x[channel * len..][..len], &weight[channel * taps..][..taps]);
     }
 }

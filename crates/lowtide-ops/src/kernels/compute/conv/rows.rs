@@ -1,104 +1,165 @@
 //! [`add_plane`]: one channel convolved with one kernel, added to a channel of the output.
 //!
 //! ~~~text
-//! row of y   |  border  | interior, K taps at once          | border |
-//!                         y[i] += w0*x[S*i] + w1*x[S*i+1] + w2*x[S*i+2]
+//! row of y   |  border  | interior, all taps at once        | border |
+//!                         y[i] += w0*x[S*i] + w1*x[S*i+1] + w2*x[S*i+2] + taps of the rows below
 //! ~~~
-//! Rows of the kernel that lie in the padding are left out; in a row, each tap goes over the windows in which it lies
-//! in the input. Where all taps do, they go together: for kernels of 3 and 5 and strides of 1 and 2, without checks.
+//! Rows of the kernel that lie in the padding are left out. Kernels of 3 and 5 with strides of 1 and 2 go over the
+//! interior without checks; others tap by tap over the windows in which it lies in the input.
 
 #![expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
 
-use crate::kernels::compute::window::{Axis, SPATIAL};
+use crate::kernels::compute::window::{Axis, Plan, Rows};
 use crate::kernels::number::Number;
 use std::ops::Range;
 
 #[inline(always)]
-pub(super) fn add_plane<T: Number>(axes: &[Axis; SPATIAL], out: &mut [T], x: &[T], weight: &[T]) {
-    let [depth, height, width] = axes;
-    for (at, out) in out.chunks_exact_mut(width.output).enumerate() {
-        let (z, y) = (at / height.output, at % height.output);
-        for (tap_z, tap_y) in pairs(depth.taps(z), height.taps(y)) {
-            let place = depth.place(z, tap_z) * height.input + height.place(y, tap_y);
-            let row = &x[place * width.input..][..width.input];
-            let taps = &weight[(tap_z * height.kernel + tap_y) * width.kernel..][..width.kernel];
-            add_row(width, out, row, taps);
-        }
+pub(super) fn add_plane<T: Number>(plan: &Plan, out: &mut [T], x: &[T], weight: &[T]) {
+    let [_, _, width] = &plan.axes;
+    match (width.dilation, width.stride, width.kernel) {
+        (1, 1, 3) => add_rows::<T, 3, 1>(plan, out, x, weight),
+        (1, 2, 3) => add_rows::<T, 3, 2>(plan, out, x, weight),
+        (1, 1, 5) => add_rows::<T, 5, 1>(plan, out, x, weight),
+        (1, 2, 5) => add_rows::<T, 5, 2>(plan, out, x, weight),
+        _ => plan.each_row(
+            out,
+            #[inline(always)]
+            |out, rows| {
+                for at in 0..rows.count {
+                    let (x, taps) = row_and_taps(plan, x, weight, rows, at);
+                    add_taps(plan, out, x, taps);
+                }
+            },
+        ),
     }
 }
 
+/// One row of the input, and the taps that go over it.
 #[inline(always)]
-fn pairs(a: Range<usize>, b: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
-    a.flat_map(move |one| b.clone().map(move |other| (one, other)))
+fn row_and_taps<'a, T>(
+    plan: &Plan,
+    x: &'a [T],
+    weight: &'a [T],
+    rows: Rows,
+    at: usize,
+) -> (&'a [T], &'a [T]) {
+    let [_, height, width] = &plan.axes;
+    let x = &x[(rows.place + at * height.dilation) * width.input..][..width.input];
+    (x, &weight[(rows.tap + at) * width.kernel..][..width.kernel])
 }
 
+/// Taps of any number and distance.
 #[inline(always)]
-fn add_row<T: Number>(axis: &Axis, out: &mut [T], x: &[T], taps: &[T]) {
-    match (axis.dilation, axis.stride, taps) {
-        (1, 1, &[a, b, c]) => add_interior::<T, 3, 1>(axis, out, x, [a, b, c]),
-        (1, 2, &[a, b, c]) => add_interior::<T, 3, 2>(axis, out, x, [a, b, c]),
-        (1, 1, &[a, b, c, d, e]) => add_interior::<T, 5, 1>(axis, out, x, [a, b, c, d, e]),
-        (1, 2, &[a, b, c, d, e]) => add_interior::<T, 5, 2>(axis, out, x, [a, b, c, d, e]),
-        _ => {
-            for (tap, &weight) in taps.iter().enumerate() {
-                add_tap(axis, out, x, (tap, weight), axis.windows(tap));
+fn add_taps<T: Number>(plan: &Plan, out: &mut [T], x: &[T], taps: &[T]) {
+    let [_, _, width] = &plan.axes;
+    for (tap, (&weight, windows)) in taps.iter().zip(&plan.windows).enumerate() {
+        if windows.is_empty() {
+            continue;
+        }
+        let x = &x[width.place(windows.start, tap)..];
+        let out = &mut out[windows.clone()];
+        if width.stride == 1 {
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = out.plus(weight.times(x));
             }
+            continue;
+        }
+        for (out, &x) in out.iter_mut().zip(x.iter().step_by(width.stride)) {
+            *out = out.plus(weight.times(x));
         }
     }
 }
 
-/// One tap over some windows.
+/// Rows of `K` neighbouring taps; three rows at once where there are so many.
 #[inline(always)]
-fn add_tap<T: Number>(
-    axis: &Axis,
+fn add_rows<T: Number, const K: usize, const STRIDE: usize>(
+    plan: &Plan,
     out: &mut [T],
     x: &[T],
-    (tap, weight): (usize, T),
-    windows: Range<usize>,
+    weight: &[T],
 ) {
-    if windows.is_empty() {
-        return;
-    }
-    let x = &x[axis.place(windows.start, tap)..];
-    let out = &mut out[windows];
-    if axis.stride == 1 {
-        out.iter_mut().zip(x).for_each(|(out, &x)| *out = out.plus(weight.times(x)));
-        return;
-    }
-    let x = x.iter().step_by(axis.stride);
-    out.iter_mut().zip(x).for_each(|(out, &x)| *out = out.plus(weight.times(x)));
+    plan.each_row(
+        out,
+        #[inline(always)]
+        |out, rows| {
+            let mut at = 0;
+            if K == 3 && rows.count == 3 {
+                add_row::<T, 3, K, STRIDE>(plan, out, rows_of(plan, x, weight, rows, at));
+                at = 3;
+            }
+            for at in at..rows.count {
+                add_row::<T, 1, K, STRIDE>(plan, out, rows_of(plan, x, weight, rows, at));
+            }
+        },
+    );
 }
 
-/// All `K` taps, `STRIDE` apart from window to window: at once where all lie in the input, else one by one.
+/// Rows of the input from one on, each with its taps.
 #[inline(always)]
-fn add_interior<T: Number, const K: usize, const STRIDE: usize>(
-    axis: &Axis,
-    out: &mut [T],
-    x: &[T],
-    taps: [T; K],
-) {
-    let (start, end) = (axis.windows(0).start, axis.windows(K - 1).end);
-    let from = if start < end { axis.place(start, 0) } else { 0 };
-    // Each tap reads a piece of `STRIDE` elements a window, the last ones of which need not be there for all.
-    let pieces = |tap: usize| x.get(from + tap..).unwrap_or_default().as_chunks::<STRIDE>().0;
-    let count = pieces(K - 1).len().min(end.saturating_sub(start));
-    let x_of: [&[[T; STRIDE]]; K] = std::array::from_fn(|tap| &pieces(tap)[..count]);
-    for (tap, &weight) in taps.iter().enumerate() {
-        let windows = axis.windows(tap);
-        let border = windows.start..windows.end.min(start);
-        add_tap(axis, out, x, (tap, weight), border);
+fn rows_of<'a, T: Number, const ROWS: usize, const K: usize>(
+    plan: &Plan,
+    x: &'a [T],
+    weight: &'a [T],
+    rows: Rows,
+    at: usize,
+) -> [(&'a [T], [T; K]); ROWS] {
+    // No closures here: what is not inlined is compiled for other vectors, and switching takes longer than the work.
+    let mut found: [(&[T], [T; K]); ROWS] = [(&[], [T::ZERO; K]); ROWS];
+    for (row, (from, own)) in found.iter_mut().enumerate() {
+        let (x, taps) = row_and_taps(plan, x, weight, rows, at + row);
+        *from = x;
+        own.copy_from_slice(&taps[..K]);
     }
-    let inside = &mut out[start.min(end)..][..count];
+    found
+}
+
+/// One window of the border.
+#[inline(always)]
+fn add_one<T: Number, const ROWS: usize, const K: usize>(
+    width: &Axis,
+    out: &mut [T],
+    rows: &[(&[T], [T; K]); ROWS],
+    (window, taps): (usize, Range<usize>),
+) {
+    for (x, weight) in rows {
+        for tap in taps.clone() {
+            out[window] = out[window].plus(weight[tap].times(x[width.place(window, tap)]));
+        }
+    }
+}
+
+#[inline(always)]
+fn add_row<T: Number, const ROWS: usize, const K: usize, const STRIDE: usize>(
+    plan: &Plan,
+    out: &mut [T],
+    rows: [(&[T], [T; K]); ROWS],
+) {
+    let [_, _, width] = &plan.axes;
+    for (window, taps) in &plan.border {
+        add_one(width, out, &rows, (*window, taps.clone()));
+    }
+    // Each tap reads a piece of `STRIDE` elements a window, the last ones of which need not be there for all.
+    let first = plan.from;
+    let left = rows[0].0.len().saturating_sub(first + K - 1);
+    let count = plan.interior.len().min(left / STRIDE);
+    let mut x_of: [[&[[T; STRIDE]]; K]; ROWS] = [[&[]; K]; ROWS];
+    for (x_of, (x, _)) in x_of.iter_mut().zip(&rows) {
+        for (tap, x_of) in x_of.iter_mut().enumerate() {
+            let from = &x[(first + tap).min(x.len())..];
+            *x_of = &from.as_chunks::<STRIDE>().0[..count];
+        }
+    }
+    let inside = &mut out[plan.interior.start..][..count];
     for (at, out) in inside.iter_mut().enumerate() {
         let mut sum = *out;
-        for tap in 0..K {
-            sum = sum.plus(taps[tap].times(x_of[tap][at][0]));
+        for (x_of, (_, taps)) in x_of.iter().zip(&rows) {
+            for (x, &weight) in x_of.iter().zip(taps) {
+                sum = sum.plus(weight.times(x[at][0]));
+            }
         }
         *out = sum;
     }
-    for (tap, &weight) in taps.iter().enumerate() {
-        let windows = axis.windows(tap);
-        let border = windows.start.max(start + count).min(windows.end)..windows.end;
-        add_tap(axis, out, x, (tap, weight), border);
+    for window in plan.interior.start + count..plan.interior.end {
+        add_one(width, out, &rows, (window, 0..K));
     }
 }

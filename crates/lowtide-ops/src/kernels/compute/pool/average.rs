@@ -7,7 +7,7 @@
 
 use super::{each_plane, fold_plane, read};
 use crate::kernels::compute::vectorise::vectorised;
-use crate::kernels::compute::window::{Axis, SPATIAL};
+use crate::kernels::compute::window::{Axis, Plan, SPATIAL};
 use crate::kernels::function;
 use crate::kernels::number::{Real, by_type};
 use lowtide_core::operator::{Call, Fact, Kernel, NoKernel};
@@ -16,10 +16,11 @@ pub(crate) fn average_pool(
     call: &Call<'_>,
     outputs: &[Option<&Fact>],
 ) -> Result<Box<dyn Kernel>, NoKernel> {
-    let axes = read(call, outputs)?;
+    let plan = read(call, outputs)?;
     let counts = if call.flag("count_include_pad") { padded_count } else { own_count };
-    let counts = axes.map(|axis| (0..axis.output).map(|window| counts(&axis, window)).collect());
-    by_type!(call.dtype(0), [F32: f32, F64: f64], averages(axes, counts))
+    let counts =
+        plan.axes.map(|axis| (0..axis.output).map(|window| counts(&axis, window)).collect());
+    by_type!(call.dtype(0), [F32: f32, F64: f64], averages(plan, counts))
 }
 
 /// The elements of a window that lie in the input.
@@ -33,16 +34,24 @@ fn padded_count(axis: &Axis, window: usize) -> usize {
     Axis { input, before: 0, after: 0, ..*axis }.taps(window).len()
 }
 
-fn averages<T: Real>(axes: [Axis; SPATIAL], counts: [Vec<usize>; SPATIAL]) -> Box<dyn Kernel> {
+fn averages<T: Real>(plan: Plan, counts: [Vec<usize>; SPATIAL]) -> Box<dyn Kernel> {
     #[expect(clippy::cast_precision_loss, reason = "windows are small")]
     let counts = counts.map(|counts| counts.iter().map(|&count| T::of_f64(count as f64)).collect());
     function(move |operands| {
         let x = operands.input(0)?.values::<T>()?;
-        each_plane(&axes, x, operands.values_mut::<T>(0)?, |_, x, out| {
+        each_plane(&plan, x, operands.values_mut::<T>(0)?, |_, x, out| {
             out.fill(T::ZERO);
             vectorised(
                 #[inline(always)]
-                || fold_plane(&axes, x, out, |sum, x| sum + x),
+                || {
+                    fold_plane(
+                        &plan,
+                        x,
+                        out,
+                        #[inline(always)]
+                        |sum, x| sum + x,
+                    );
+                },
             );
             divide(out, &counts);
         });
@@ -66,26 +75,26 @@ pub(crate) fn lp_pool(
     call: &Call<'_>,
     outputs: &[Option<&Fact>],
 ) -> Result<Box<dyn Kernel>, NoKernel> {
-    let axes = read(call, outputs)?;
+    let plan = read(call, outputs)?;
     let power = call.int("p").and_then(|p| u16::try_from(p).ok()).unwrap_or(2);
-    by_type!(call.dtype(0), [F32: f32, F64: f64], lengths(axes, f64::from(power)))
+    by_type!(call.dtype(0), [F32: f32, F64: f64], lengths(plan, f64::from(power)))
 }
 
-fn lengths<T: Real>(axes: [Axis; SPATIAL], power: f64) -> Box<dyn Kernel> {
+fn lengths<T: Real>(plan: Plan, power: f64) -> Box<dyn Kernel> {
     let (power, root) = (T::of_f64(power), T::of_f64(power.recip()));
     let is_euclidean = power == T::ONE + T::ONE;
     function(move |operands| {
         let x = operands.input(0)?.values::<T>()?;
-        each_plane(&axes, x, operands.values_mut::<T>(0)?, |_, x, out| {
+        each_plane(&plan, x, operands.values_mut::<T>(0)?, |_, x, out| {
             out.fill(T::ZERO);
             if is_euclidean {
-                fold_plane(&axes, x, out, |sum, x| sum + x * x);
+                fold_plane(&plan, x, out, |sum, x| sum + x * x);
                 for out in out {
                     *out = out.sqrt();
                 }
                 return;
             }
-            fold_plane(&axes, x, out, |sum, x| sum + x.magnitude().powf(power));
+            fold_plane(&plan, x, out, |sum, x| sum + x.magnitude().powf(power));
             for out in out {
                 *out = out.powf(root);
             }

@@ -8,7 +8,7 @@
 
 use super::{each_plane, fold_plane, pairs, read};
 use crate::kernels::compute::vectorise::vectorised;
-use crate::kernels::compute::window::{Axis, SPATIAL, volume};
+use crate::kernels::compute::window::{Plan, volume};
 use crate::kernels::function;
 use crate::kernels::number::{Number, by_type};
 use lowtide_core::operator::{Call, Fact, Kernel, KernelError, NoKernel, Operands};
@@ -17,8 +17,8 @@ pub(crate) fn max_pool(
     call: &Call<'_>,
     outputs: &[Option<&Fact>],
 ) -> Result<Box<dyn Kernel>, NoKernel> {
-    let axes = read(call, outputs)?;
-    let pool = Pool { axes, by_column: call.flag("storage_order") };
+    let plan = read(call, outputs)?;
+    let pool = Pool { plan, by_column: call.flag("storage_order") };
     by_type!(call.dtype(0), [F32: f32, F64: f64, I8: i8, U8: u8], of(pool))
 }
 
@@ -27,23 +27,31 @@ fn of<T: Number>(pool: Pool) -> Box<dyn Kernel> {
 }
 
 struct Pool {
-    axes: [Axis; SPATIAL],
+    plan: Plan,
     by_column: bool,
 }
 
 impl Pool {
     fn run<T: Number>(&self, operands: &mut Operands<'_>) -> Result<(), KernelError> {
         let x = operands.input(0)?.values::<T>()?;
-        each_plane(&self.axes, x, operands.values_mut::<T>(0)?, |_, x, out| {
+        each_plane(&self.plan, x, operands.values_mut::<T>(0)?, |_, x, out| {
             out.fill(T::LOWEST);
             vectorised(
                 #[inline(always)]
-                || fold_plane(&self.axes, x, out, |most, x| if x > most { x } else { most }),
+                || {
+                    fold_plane(
+                        &self.plan,
+                        x,
+                        out,
+                        #[inline(always)]
+                        |most, x| if x > most { x } else { most },
+                    );
+                },
             );
         });
         if operands.outputs.get(1).is_some_and(Option::is_some) {
-            let len = volume(&self.axes, |axis| axis.input);
-            each_plane(&self.axes, x, operands.values_mut::<i64>(1)?, |at, x, out| {
+            let len = volume(&self.plan.axes, |axis| axis.input);
+            each_plane(&self.plan, x, operands.values_mut::<i64>(1)?, |at, x, out| {
                 self.find(x, at * len, out);
             });
         }
@@ -52,7 +60,7 @@ impl Pool {
 
     /// Where the maxima of a channel are, whose first place is known.
     fn find<T: Number>(&self, x: &[T], first: usize, out: &mut [i64]) {
-        let [depth, height, width] = &self.axes;
+        let [depth, height, width] = &self.plan.axes;
         for (at, out) in out.iter_mut().enumerate() {
             let (z, y) = (at / width.output / height.output, at / width.output % height.output);
             let mut most = (T::LOWEST, None);
@@ -75,7 +83,7 @@ impl Pool {
         if !self.by_column {
             return place;
         }
-        let [depth, height, width] = &self.axes;
+        let [depth, height, width] = &self.plan.axes;
         let (x, row) = (place % width.input, place / width.input);
         let (y, z) = (row % height.input, row / height.input);
         // The first axis that is there moves fastest; one that is not has one element.

@@ -12,13 +12,13 @@ mod max;
 pub(crate) use average::{average_pool, lp_pool};
 pub(crate) use max::max_pool;
 
-use super::window::{self, Axis, SPATIAL, volume};
+use super::window::{self, Plan, volume};
 use crate::kernels::facts::{input_dims, output_dims};
 use lowtide_core::operator::{Call, Fact, NoKernel};
 use std::ops::Range;
 
 /// Reads the windows of a pool.
-fn read(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Result<[Axis; SPATIAL], NoKernel> {
+fn read(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Result<Plan, NoKernel> {
     let (x, out) = (input_dims(call, 0)?, output_dims(outputs, 0)?);
     let kernel = call.ints("kernel_shape").unwrap_or_default();
     let kernel: Vec<usize> =
@@ -26,12 +26,12 @@ fn read(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Result<[Axis; SPATIAL], N
     if x.len() < 2 || kernel.len() + 2 != x.len() {
         return Err(NoKernel::Misfit(format!("a window {kernel:?} over {x:?}")));
     }
-    window::read(call, &x[2..], &out[2..], &kernel)
+    Ok(Plan::new(window::read(call, &x[2..], &out[2..], &kernel)?))
 }
 
 /// Calls a function for each channel of each image, with its elements of the input and of the output.
 fn each_plane<T, U>(
-    axes: &[Axis; SPATIAL],
+    Plan { axes, .. }: &Plan,
     x: &[T],
     out: &mut [U],
     mut pool: impl FnMut(usize, &[T], &mut [U]),
@@ -49,45 +49,57 @@ fn each_plane<T, U>(
 #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
 #[inline(always)]
 fn fold_plane<T: Copy, U: Copy>(
-    axes: &[Axis; SPATIAL],
+    plan: &Plan,
     x: &[T],
     out: &mut [U],
     fold: impl Fn(U, T) -> U + Copy,
 ) {
-    let [depth, height, width] = axes;
-    for (at, out) in out.chunks_exact_mut(width.output).enumerate() {
-        let (z, y) = (at / height.output, at % height.output);
-        for (tap_z, tap_y) in pairs(depth.taps(z), height.taps(y)) {
-            let place = depth.place(z, tap_z) * height.input + height.place(y, tap_y);
-            let row = &x[place * width.input..][..width.input];
-            for tap in 0..width.kernel {
-                fold_tap(width, row, out, tap, fold);
+    let [_, height, width] = &plan.axes;
+    plan.each_row(
+        out,
+        #[inline(always)]
+        |out, rows| {
+            for at in 0..rows.count {
+                let x = &x[(rows.place + at * height.dilation) * width.input..][..width.input];
+                for (tap, windows) in plan.windows.iter().enumerate() {
+                    if !windows.is_empty() {
+                        let x = &x[width.place(windows.start, tap)..];
+                        fold_tap(&mut out[windows.clone()], x, width.stride, fold);
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// Folds every `stride`-th element of a row.
+#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
+#[inline(always)]
+fn fold_tap<T: Copy, U: Copy>(out: &mut [U], x: &[T], stride: usize, fold: impl Fn(U, T) -> U) {
+    match stride {
+        1 => {
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = fold(*out, x);
+            }
+        }
+        2 => {
+            // Pairs, of which the last window needs only the first element.
+            let (pairs, _) = x.as_chunks::<2>();
+            let count = out.len().min(pairs.len());
+            let (most, last) = out.split_at_mut(count);
+            for (out, x) in most.iter_mut().zip(pairs) {
+                *out = fold(*out, x[0]);
+            }
+            for (out, &x) in last.iter_mut().zip(&x[2 * count..]) {
+                *out = fold(*out, x);
+            }
+        }
+        _ => {
+            for (out, &x) in out.iter_mut().zip(x.iter().step_by(stride)) {
+                *out = fold(*out, x);
             }
         }
     }
-}
-
-#[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
-#[inline(always)]
-fn fold_tap<T: Copy, U: Copy>(
-    axis: &Axis,
-    row: &[T],
-    out: &mut [U],
-    tap: usize,
-    fold: impl Fn(U, T) -> U,
-) {
-    let windows = axis.windows(tap);
-    if windows.is_empty() {
-        return;
-    }
-    let row = &row[axis.place(windows.start, tap)..];
-    let out = &mut out[windows];
-    if axis.stride == 1 {
-        out.iter_mut().zip(row).for_each(|(out, &x)| *out = fold(*out, x));
-        return;
-    }
-    let row = row.iter().step_by(axis.stride);
-    out.iter_mut().zip(row).for_each(|(out, &x)| *out = fold(*out, x));
 }
 
 #[inline]
