@@ -10,6 +10,7 @@
 //! Each group of channels is a convolution of its own.
 
 mod columns;
+mod flat;
 mod quantised;
 mod rows;
 #[cfg(test)]
@@ -156,12 +157,21 @@ fn pointwise(shape: &Shape, operands: &mut Operands<'_>) -> Result<(), KernelErr
 fn by_rows<T: Number>(shape: Shape) -> Box<dyn Kernel> {
     let plane = volume(&shape.axes, |axis| axis.output);
     let plan = Plan::new(shape.axes);
+    let is_flat = shape.channels == 1 && flat::is_flat(&plan);
     function(move |operands| {
         shape.each::<T>(operands, |part, out| {
             for (filter, out) in out.chunks_exact_mut(plane).enumerate() {
-                out.fill(part.bias.map_or(T::ZERO, |bias| bias[filter]));
+                let bias = part.bias.map_or(T::ZERO, |bias| bias[filter]);
                 let len = shape.taps();
                 let weight = &part.weight[filter * len..][..len];
+                if let (true, [taps]) = (is_flat, weight.as_chunks().0.as_chunks().0) {
+                    vectorised(
+                        #[inline(always)]
+                        || flat::convolve(&plan, out, part.x, taps, bias),
+                    );
+                    continue;
+                }
+                out.fill(bias);
                 vectorised(
                     #[inline(always)]
                     || add_planes(&shape, &plan, out, part.x, weight),

@@ -129,7 +129,7 @@ fn add_one<T: Number, const ROWS: usize, const K: usize>(
 }
 
 #[inline(always)]
-fn add_row<T: Number, const ROWS: usize, const K: usize, const STRIDE: usize>(
+pub(super) fn add_row<T: Number, const ROWS: usize, const K: usize, const STRIDE: usize>(
     plan: &Plan,
     out: &mut [T],
     rows: [(&[T], [T; K]); ROWS],

@@ -5,8 +5,7 @@
 //! 3 4 | 1 1                      padding counted in or not
 //! ~~~
 
-use super::{each_plane, fold_plane, read};
-use crate::kernels::compute::vectorise::vectorised;
+use super::{each_plane, fold, fold_plane, read};
 use crate::kernels::compute::window::{Axis, Plan, SPATIAL};
 use crate::kernels::function;
 use crate::kernels::number::{Real, by_type};
@@ -41,17 +40,12 @@ fn averages<T: Real>(plan: Plan, counts: [Vec<usize>; SPATIAL]) -> Box<dyn Kerne
         let x = operands.input(0)?.values::<T>()?;
         each_plane(&plan, x, operands.values_mut::<T>(0)?, |_, x, out| {
             out.fill(T::ZERO);
-            vectorised(
+            fold(
+                &plan,
+                x,
+                out,
                 #[inline(always)]
-                || {
-                    fold_plane(
-                        &plan,
-                        x,
-                        out,
-                        #[inline(always)]
-                        |sum, x| sum + x,
-                    );
-                },
+                |sum, x| sum + x,
             );
             divide(out, &counts);
         });

@@ -6,8 +6,7 @@
 //! ~~~
 //! Of equal elements the first one counts.
 
-use super::{each_plane, fold_plane, pairs, read};
-use crate::kernels::compute::vectorise::vectorised;
+use super::{each_plane, fold, pairs, read};
 use crate::kernels::compute::window::{Plan, volume};
 use crate::kernels::function;
 use crate::kernels::number::{Number, by_type};
@@ -36,17 +35,12 @@ impl Pool {
         let x = operands.input(0)?.values::<T>()?;
         each_plane(&self.plan, x, operands.values_mut::<T>(0)?, |_, x, out| {
             out.fill(T::LOWEST);
-            vectorised(
+            fold(
+                &self.plan,
+                x,
+                out,
                 #[inline(always)]
-                || {
-                    fold_plane(
-                        &self.plan,
-                        x,
-                        out,
-                        #[inline(always)]
-                        |most, x| if x > most { x } else { most },
-                    );
-                },
+                |most, x| if x > most { x } else { most },
             );
         });
         if operands.outputs.get(1).is_some_and(Option::is_some) {
