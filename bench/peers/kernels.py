@@ -36,6 +36,9 @@ SAVED_TYPES = {
     getattr(TensorProto, name)
     for name in "FLOAT DOUBLE FLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL".split()
 }
+# Cases whose expected values contradict the text of their operator.
+WRAPS = "its data wraps around where the text saturates (ONNX Runtime leaves it out, too)"
+DISPUTED = {"test_qlinearmatmul_2D_int8_float32": WRAPS, "test_qlinearmatmul_3D_int8_float32": WRAPS}
 OPEN_SIZE = "not known before the run"
 VERDICTS = ["passed", "failed", "not supported"]
 KINDS = ["plain", "expanded"]
@@ -193,6 +196,7 @@ def run_case(path):
     model = onnx.load(path, load_external_data=False)
     operators = sorted(operators_of(model.graph))
     reasons = sorted(set(filter(None, map(unfit, [*model.graph.input, *model.graph.output]))))
+    reasons += [DISPUTED[case]] if case in DISPUTED else []
     if reasons:
         return Outcome(case, kind, operators, "not supported", reasons)
     sets = sorted(glob.glob(os.path.join(os.path.dirname(path), "test_data_set_*")))
