@@ -6,13 +6,14 @@
 //! weight s i64 2 = 3 -1    a weight whose elements are known
 //! y 6; m bool 6 = F(x, w)  an operator with two results
 //! y = F(x, _) {a=[1, 2]}   one that declares nothing, with an absent input and an attribute
+//! y = F(x) {v=tensor i64 3}   an attribute that is a tensor of one element
 //! opset 11                 of all domains
 //! ~~~
 
 use crate::{ResolveConfig, ResolveError, Resolved, resolve};
 use lowtide_core::{
     Attribute, DType, Dim, Graph, GraphId, IndexVec, Model, ModelGraph, ModelOp, ModelTensor,
-    Sharing, Source, TensorId, Value,
+    Sharing, Source, TensorId, TensorValue, Value,
 };
 use std::collections::BTreeMap;
 
@@ -166,6 +167,12 @@ fn value_of(text: &str) -> Value {
         let ints: Result<Vec<i64>, _> = words.iter().map(|word| word.parse()).collect();
         let floats = || words.iter().map(|word| word.parse().unwrap()).collect();
         return ints.map_or_else(|_| Value::Floats(floats()), Value::Ints);
+    }
+    if let Some((dtype, value)) = text.strip_prefix("tensor ").and_then(|rest| rest.split_once(' '))
+    {
+        let dtype = TYPES.iter().find(|row| row.0 == dtype).unwrap().1;
+        let data = Some(bytes(dtype, value).into());
+        return Value::Tensor(TensorValue { dtype, dims: vec![1], data });
     }
     if let Ok(value) = text.parse() {
         return Value::Int(value);

@@ -9,6 +9,7 @@
 //! is one or two axes with long runs. A walk lies on the stack, so that it can be made while a model runs.
 
 use super::facts::unsupported;
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use lowtide_core::operator::NoKernel;
 
 /// Tensors have at most so many axes. Models in use have 6.
@@ -93,6 +94,11 @@ impl Walk {
         Some(walk)
     }
 
+    /// The first place.
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
     /// The axes, slowest first.
     pub(crate) fn axes(&self) -> &[Axis] {
         &self.axes[..self.rank]
@@ -106,6 +112,19 @@ impl Walk {
     /// How many places are visited.
     pub(crate) fn len(&self) -> usize {
         self.axes().iter().fold(1, |len, axis| len.saturating_mul(axis.len))
+    }
+
+    /// All places, one by one.
+    pub(crate) fn places(&self) -> Runs<'_> {
+        Runs { outer: self.axes(), index: [0; MAX_AXES], place: self.start, left: self.len() }
+    }
+
+    /// The elements of `from` at all places, into `to`, which has as many.
+    pub(crate) fn read<E: Pod>(&self, from: &[E], to: &mut [E]) {
+        let Axis { len, step } = self.run();
+        for (to, at) in to.chunks_exact_mut(len.max(1)).zip(self.runs_from(0)) {
+            read_run(from, at, step, to);
+        }
     }
 
     /// Where the runs begin, without the first `skipped` ones.
@@ -122,11 +141,31 @@ impl Walk {
     }
 }
 
+/// Copies as many elements as `to` has. Runs of a few bytes are common, and a call each would take longer than they.
+#[inline]
+pub(crate) fn copy_run<E: Pod>(from: &[E], to: &mut [E]) {
+    let (from, to): (&[u8], &mut [u8]) = (cast_slice(from), cast_slice_mut(to));
+    match to.len() {
+        2 => copy_bytes::<2>(from, to),
+        4 => copy_bytes::<4>(from, to),
+        8 => copy_bytes::<8>(from, to),
+        16 => copy_bytes::<16>(from, to),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+#[inline]
+fn copy_bytes<const N: usize>(from: &[u8], to: &mut [u8]) {
+    if let (Some(from), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut()) {
+        *to = *from;
+    }
+}
+
 /// Fills `to` with elements of `from`, the first from `at`, each `step` from the one before.
 #[inline]
-pub(crate) fn read_run<E: Copy>(from: &[E], at: usize, step: isize, to: &mut [E]) {
+pub(crate) fn read_run<E: Pod>(from: &[E], at: usize, step: isize, to: &mut [E]) {
     match step {
-        1 => to.copy_from_slice(&from[at..at + to.len()]),
+        1 => copy_run(&from[at..at + to.len()], to),
         0 => to.fill(from[at]),
         _ => {
             let mut at = at;
@@ -176,10 +215,8 @@ mod tests {
     fn read(walk: &Walk, len: usize) -> Vec<usize> {
         let from: Vec<usize> = (0..len).collect();
         let mut to = vec![usize::MAX; walk.len()];
-        let Axis { len, step } = walk.run();
-        for (to, at) in to.chunks_exact_mut(len.max(1)).zip(walk.runs_from(0)) {
-            read_run(&from, at, step, to);
-        }
+        walk.read(&from, &mut to);
+        assert_eq!(to, walk.places().collect::<Vec<_>>());
         to
     }
 

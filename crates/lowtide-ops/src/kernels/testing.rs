@@ -126,6 +126,12 @@ pub(crate) fn refuses(lines: &[&str], wanted: &str) {
     assert_eq!(error.to_string(), wanted);
 }
 
+/// Why the last operator of a model fails when it runs.
+#[track_caller]
+pub(crate) fn fails(lines: &[&str], wanted: &str) {
+    assert_eq!(execute(&model(lines, "")), Err(wanted.to_owned()), "{lines:?}");
+}
+
 fn scratch_bytes(program: &Program, id: lowtide_core::OpId) -> usize {
     let bound = program.graph.ops()[id].scratch.bound();
     usize::try_from(bound.unwrap().0).unwrap()

@@ -12,6 +12,7 @@ use crate::declaration::{Rule, overwrites, row};
 use crate::kernels::elementwise::{
     activation, arithmetic, cast, choose, logic, math, power, trilu, variadic,
 };
+use crate::kernels::layout::view;
 use crate::shapes::{elementwise, like_first, quantise};
 use crate::work;
 
@@ -28,7 +29,10 @@ pub(super) static TABLE: Table = Table {
         overwrites("Asinh", &[0]).shape(like_first).cost(work::some_each).kernel(math::asinh),
         overwrites("Atan", &[0]).shape(like_first).cost(work::some_each).kernel(math::atan),
         overwrites("Atanh", &[0]).shape(like_first).cost(work::some_each).kernel(math::atanh),
-        overwrites("BitCast", &[0]).shape(quantise::to_named).cost(work::nothing),
+        overwrites("BitCast", &[0])
+            .shape(quantise::to_named)
+            .cost(work::nothing)
+            .kernel(view::view),
         overwrites("BitShift", &[0, 1]).shape(elementwise::same_type).kernel(logic::bit_shift),
         overwrites("BitwiseAnd", &[0, 1]).shape(elementwise::same_type).kernel(logic::bitwise_and),
         overwrites("BitwiseNot", &[0]).shape(like_first).kernel(logic::bitwise_not),

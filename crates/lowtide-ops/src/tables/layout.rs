@@ -8,7 +8,7 @@
 
 use super::Table;
 use crate::declaration::{Rule, copies, overwrites, row};
-use crate::kernels::compute;
+use crate::kernels::{compute, layout as run};
 use crate::shapes::{conv, image, layout, like_first, pad, random, resize, select, slice, text};
 use crate::work;
 
@@ -18,54 +18,63 @@ pub(super) static TABLE: Table = Table {
     rows: &[
         copies("AffineGrid").shape(image::affine_grid).cost(work::some_each),
         copies("Bernoulli").shape(random::like).cost(work::some_each),
-        copies("CenterCropPad").shape(pad::center_crop_pad),
+        copies("CenterCropPad").shape(pad::center_crop_pad).kernel(run::pad::center_crop_pad),
         copies("Col2Im").shape(conv::col2im).cost(work::one_each_read),
-        copies("Compress").shape(select::compress).cost(work::one_each_read),
-        copies("Concat").shape(layout::concat),
+        copies("Compress")
+            .shape(select::compress)
+            .cost(work::one_each_read)
+            .kernel(run::compress::compress),
+        copies("Concat").shape(layout::concat).kernel(run::concat::concat),
         copies("Constant"),
-        copies("ConstantOfShape").shape(layout::constant_of_shape),
-        copies("DepthToSpace").shape(image::depth_to_space),
-        row("Dropout", Rule::ViewWhenInferring).shape(layout::dropout),
-        copies("Expand").shape(layout::expand),
-        copies("EyeLike").shape(random::like),
-        row("Flatten", Rule::View).shape(layout::flatten),
-        copies("Gather").shape(layout::gather),
-        copies("GatherElements").shape(select::gather_elements),
-        copies("GatherND").shape(select::gather_nd),
+        copies("ConstantOfShape")
+            .shape(layout::constant_of_shape)
+            .kernel(run::make::constant_of_shape),
+        copies("DepthToSpace").shape(image::depth_to_space).kernel(run::blocks::depth_to_space),
+        row("Dropout", Rule::ViewWhenInferring).shape(layout::dropout).kernel(run::view::dropout),
+        copies("Expand").shape(layout::expand).kernel(run::repeat::expand),
+        copies("EyeLike").shape(random::like).kernel(run::make::eye_like),
+        row("Flatten", Rule::View).shape(layout::flatten).kernel(run::view::view),
+        copies("Gather").shape(layout::gather).kernel(run::gather::gather),
+        copies("GatherElements")
+            .shape(select::gather_elements)
+            .kernel(run::gather::gather_elements),
+        copies("GatherND").shape(select::gather_nd).kernel(run::gather::gather_nd),
         copies("GridSample").shape(image::grid_sample).cost(work::some_each),
-        row("Identity", Rule::View).shape(layout::identity),
+        row("Identity", Rule::View).shape(layout::identity).kernel(run::view::view),
         copies("ImageDecoder").shape(image::decode),
         copies("Multinomial").shape(random::multinomial).cost(work::some_each),
         copies("NonZero").shape(select::non_zero).cost(work::one_each_read),
-        copies("OneHot").shape(select::one_hot),
-        copies("Pad").shape(pad::pad),
+        copies("OneHot").shape(select::one_hot).kernel(run::one_hot::one_hot),
+        copies("Pad").shape(pad::pad).kernel(run::pad::pad),
         copies("RandomNormal").shape(random::of_shape).cost(work::some_each),
         copies("RandomNormalLike").shape(random::like).cost(work::some_each),
         copies("RandomUniform").shape(random::of_shape).cost(work::some_each),
         copies("RandomUniformLike").shape(random::like).cost(work::some_each),
-        copies("Range").shape(layout::range),
+        copies("Range").shape(layout::range).kernel(run::make::range),
         copies("RegexFullMatch").shape(text::matches),
-        row("Reshape", Rule::View).shape(layout::reshape),
+        row("Reshape", Rule::View).shape(layout::reshape).kernel(run::view::view),
         copies("Resize").shape(resize::resize).cost(work::some_each).kernel(compute::resize),
-        copies("ReverseSequence").shape(like_first),
-        overwrites("Scatter", &[0]).shape(like_first),
-        overwrites("ScatterElements", &[0]).shape(like_first),
-        overwrites("ScatterND", &[0]).shape(like_first),
-        copies("Shape").shape(layout::shape),
-        copies("Size").shape(layout::size),
-        copies("Slice").shape(slice::slice),
-        copies("SpaceToDepth").shape(image::space_to_depth),
-        copies("Split").shape(layout::split),
-        row("Squeeze", Rule::View).shape(layout::squeeze),
+        copies("ReverseSequence").shape(like_first).kernel(run::reverse::reverse_sequence),
+        overwrites("Scatter", &[0]).shape(like_first).kernel(run::scatter::scatter_elements),
+        overwrites("ScatterElements", &[0])
+            .shape(like_first)
+            .kernel(run::scatter::scatter_elements),
+        overwrites("ScatterND", &[0]).shape(like_first).kernel(run::scatter::scatter_nd),
+        copies("Shape").shape(layout::shape).kernel(run::make::shape),
+        copies("Size").shape(layout::size).kernel(run::make::size),
+        copies("Slice").shape(slice::slice).kernel(run::slice::slice),
+        copies("SpaceToDepth").shape(image::space_to_depth).kernel(run::blocks::space_to_depth),
+        copies("Split").shape(layout::split).kernel(run::split::split),
+        row("Squeeze", Rule::View).shape(layout::squeeze).kernel(run::view::view),
         copies("StringConcat").shape(text::concat),
         copies("StringNormalizer").shape(text::normalise),
         copies("StringSplit").shape(text::split),
         overwrites("TensorScatter", &[0]).shape(like_first),
         copies("TfIdfVectorizer").shape(text::tf_idf).cost(work::one_each_read),
-        copies("Tile").shape(layout::tile),
-        copies("Transpose").shape(layout::transpose),
+        copies("Tile").shape(layout::tile).kernel(run::repeat::tile),
+        copies("Transpose").shape(layout::transpose).kernel(run::transpose::transpose),
         copies("Unique").shape(select::unique).cost(work::one_each_read),
-        row("Unsqueeze", Rule::View).shape(layout::unsqueeze),
+        row("Unsqueeze", Rule::View).shape(layout::unsqueeze).kernel(run::view::view),
         copies("Upsample").shape(resize::upsample).cost(work::some_each).kernel(compute::upsample),
     ],
 };

@@ -7,7 +7,7 @@
 //! Each is written once for single and double precision, and without calls and branches that would keep its loop from
 //! becoming vector instructions. NaN stays NaN where ONNX does not say otherwise.
 
-use super::apply::{map, zip};
+use super::apply::{map, pair};
 use super::functions::Float;
 use super::numeric::Numeric;
 use crate::kernels::number::Number;
@@ -24,7 +24,7 @@ pub(crate) fn relu(call: &Call<'_>, _: &[Option<&Fact>]) -> Made {
 /// `PRelu`, whose slopes are an input that is broadcast.
 pub(crate) fn prelu(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
     with_type!(numbers: call.dtype(0), T => {
-        zip(call, outputs, |x: T, slope: T| if x < T::default() { x.times(slope) } else { x })
+        pair(call, outputs, |x: T, slope: T| if x < T::default() { x.times(slope) } else { x })
     })
 }
 

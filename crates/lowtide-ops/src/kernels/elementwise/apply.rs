@@ -2,7 +2,7 @@
 //!
 //! ~~~text
 //! map   y[i] = f(x[i])
-//! zip   y[i] = f(a[i], b[i])      a and b broadcast
+//! zip   y[i] = f(a[i], b[i])      a and b broadcast; as a pair, they have one type
 //! ~~~
 //! All read elements of one place and write those of another, also where the output lies on an input: what compilers
 //! make of `y[i] = if y[i] < 0 { 0 } else { y[i] }` is a branch around a store, and no vector instruction.
@@ -13,6 +13,7 @@
 
 use super::reader::{PIECE, Reader, Spread, spread};
 use crate::kernels::compute::vectorised;
+use crate::kernels::facts::same_type;
 use crate::kernels::function;
 use crate::kernels::types::{Made, elements_mut};
 use bytemuck::Pod;
@@ -70,6 +71,16 @@ pub(super) fn map_unless<T: KernelValue>(
         );
         Ok(())
     }))
+}
+
+/// Applies a function to each pair of elements of inputs 0 and 1, which have one type.
+pub(super) fn pair<T: Pod + Send, Y: Pod + Send>(
+    call: &Call<'_>,
+    outputs: &[Option<&Fact>],
+    f: impl Fn(T, T) -> Y + Copy + Send + 'static,
+) -> Made {
+    same_type(call, 1)?;
+    zip(call, outputs, f)
 }
 
 /// Applies a function to each pair of elements of inputs 0 and 1, broadcast to the output.

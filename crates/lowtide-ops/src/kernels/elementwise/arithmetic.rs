@@ -5,7 +5,7 @@
 //! Neg int8 [4]                 map(T::negated) with T = i8
 //! ~~~
 
-use super::apply::{map, zip};
+use super::apply::{map, pair};
 use super::numeric::Numeric;
 use crate::kernels::number::Number;
 use crate::kernels::types::{Made, with_type};
@@ -15,7 +15,7 @@ use lowtide_core::operator::{Call, Fact};
 macro_rules! binary {
     ($($name:ident: $function:ident;)*) => {$(
         pub(crate) fn $name(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
-            with_type!(numbers: call.dtype(0), T => zip(call, outputs, T::$function))
+            with_type!(numbers: call.dtype(0), T => pair(call, outputs, T::$function))
         }
     )*};
 }
@@ -31,9 +31,9 @@ binary! {
 pub(crate) fn modulo(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
     let is_of_dividend = call.flag("fmod");
     with_type!(numbers: call.dtype(0), T => if is_of_dividend {
-        zip(call, outputs, T::remainder)
+        pair(call, outputs, T::remainder)
     } else {
-        zip(call, outputs, T::modulo)
+        pair(call, outputs, T::modulo)
     })
 }
 

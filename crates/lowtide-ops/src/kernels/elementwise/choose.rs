@@ -8,6 +8,7 @@
 use super::apply::map_now;
 use super::reader::{PIECE, Reader, spread};
 use crate::kernels::compute::vectorised;
+use crate::kernels::facts::same_type;
 use crate::kernels::function;
 use crate::kernels::number::Number;
 use crate::kernels::types::{Made, elements_mut, with_type, with_width};
@@ -59,6 +60,7 @@ pub(crate) fn clip(call: &Call<'_>, _: &[Option<&Fact>]) -> Made {
             Ok(function(move |operands| clip_now(operands, low, high)))
         });
     }
+    same_type(call, 1).and(same_type(call, 2))?;
     with_type!(numbers: call.dtype(0), T => Ok(function(|operands| {
         let low = limit(operands, 1)?.unwrap_or(T::LOWEST);
         let high = limit(operands, 2)?.unwrap_or(T::HIGHEST);

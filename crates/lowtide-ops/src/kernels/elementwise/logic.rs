@@ -6,7 +6,7 @@
 //! BitShift uint8 [4], [4]    nothing is left after 8 bits
 //! ~~~
 
-use super::apply::{map, zip};
+use super::apply::{map, pair};
 use super::numeric::Integer;
 use crate::kernels::number::no_kernel_for;
 use crate::kernels::types::{Made, with_type};
@@ -19,7 +19,7 @@ macro_rules! comparisons {
     ($($name:ident $family:ident: $function:ident;)*) => {$(
         pub(crate) fn $name(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
             with_type!($family: call.dtype(0), T => {
-                zip(call, outputs, |a: T, b: T| u8::from(a.$function(&b)))
+                pair(call, outputs, |a: T, b: T| u8::from(a.$function(&b)))
             })
         }
     )*};
@@ -35,11 +35,11 @@ comparisons! {
 /// `Equal`, where truth values are equal if both are true, whatever their bytes.
 pub(crate) fn equal(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
     if call.dtype(0) == Some(DType::Bool) {
-        return zip(call, outputs, |a: u8, b: u8| u8::from((a != 0) == (b != 0)));
+        return pair(call, outputs, |a: u8, b: u8| u8::from((a != 0) == (b != 0)));
     }
     #[expect(clippy::float_cmp, reason = "this is what the operator asks")]
     let made = with_type!(numbers: call.dtype(0), T => {
-        zip(call, outputs, |a: T, b: T| u8::from(a == b))
+        pair(call, outputs, |a: T, b: T| u8::from(a == b))
     });
     made
 }
@@ -56,7 +56,7 @@ macro_rules! truths {
     ($($name:ident: $function:expr;)*) => {$(
         pub(crate) fn $name(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
             check_bool(call)?;
-            zip(call, outputs, |a: u8, b: u8| u8::from($function(a != 0, b != 0)))
+            pair(call, outputs, |a: u8, b: u8| u8::from($function(a != 0, b != 0)))
         }
     )*};
 }
@@ -76,7 +76,7 @@ pub(crate) fn not(call: &Call<'_>, _: &[Option<&Fact>]) -> Made {
 macro_rules! bits {
     ($($name:ident: $function:ident;)*) => {$(
         pub(crate) fn $name(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
-            with_type!(integers: call.dtype(0), T => zip::<T, T, T>(call, outputs, T::$function))
+            with_type!(integers: call.dtype(0), T => pair::<T, T>(call, outputs, T::$function))
         }
     )*};
 }
@@ -94,8 +94,8 @@ pub(crate) fn bitwise_not(call: &Call<'_>, _: &[Option<&Fact>]) -> Made {
 pub(crate) fn bit_shift(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
     let direction = call.text("direction");
     with_type!(unsigned: call.dtype(0), T => match direction {
-        Some("LEFT") => zip(call, outputs, <T as Integer>::up),
-        Some("RIGHT") => zip(call, outputs, <T as Integer>::down),
+        Some("LEFT") => pair(call, outputs, <T as Integer>::up),
+        Some("RIGHT") => pair(call, outputs, <T as Integer>::down),
         other => Err(NoKernel::Misfit(format!("direction {other:?}, wanted LEFT or RIGHT"))),
     })
 }

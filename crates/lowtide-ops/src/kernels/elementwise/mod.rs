@@ -19,7 +19,7 @@ mod functions;
 mod half;
 pub(crate) mod logic;
 pub(crate) mod math;
-mod numeric;
+pub(crate) mod numeric;
 pub(crate) mod power;
 #[cfg(test)]
 mod properties;

@@ -11,7 +11,7 @@ use crate::kernels::number::Number;
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
 /// What all elements can do that are no truth values.
-pub(super) trait Numeric: Number {
+pub(crate) trait Numeric: Number {
     fn minus(self, other: Self) -> Self;
     /// The quotient; of integers toward zero.
     fn over(self, other: Self) -> Self;
@@ -48,7 +48,7 @@ pub(super) trait Numeric: Number {
 }
 
 /// What whole numbers can do.
-pub(super) trait Integer:
+pub(crate) trait Integer:
     Numeric + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
 {
     /// Shifted toward the greater bits; nothing is left if there are no more bits than that.

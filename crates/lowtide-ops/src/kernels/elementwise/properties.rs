@@ -48,8 +48,8 @@ fn words<T: ToString>(all: &[T]) -> String {
 
 /// A shape; some have more elements than a piece.
 fn shape(u: &mut Unstructured<'_>) -> Result<Vec<usize>> {
-    let most = if u.ratio(1, 4)? { 12 } else { 4 };
-    (0..u.int_in_range(0..=4)?).map(|_| u.int_in_range(0..=most)).collect()
+    let (rank, most) = if u.ratio(1, 4)? { (3, 12) } else { (4, 4) };
+    (0..u.int_in_range(0..=rank)?).map(|_| u.int_in_range(0..=most)).collect()
 }
 
 /// Whether the inputs give this shape when they are broadcast to each other.

@@ -7,7 +7,8 @@
 
 use crate::kernels::facts::output_dims;
 use crate::kernels::function;
-use crate::kernels::types::{Made, elements, elements_mut, with_width};
+use crate::kernels::layout::copy::copy_data;
+use crate::kernels::types::{Made, elements_mut, with_width};
 use bytemuck::Zeroable;
 use lowtide_core::operator::{Call, Fact, KernelError, NoKernel, Operands};
 
@@ -19,10 +20,7 @@ pub(crate) fn trilu(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
     let keeps_upper = call.int_or("upper", 1) != 0;
     with_width!(call.dtype(0), E => Ok(function(move |operands| {
         let diagonal = diagonal(operands)?;
-        let input = operands.input(0)?;
-        if !input.is_in(0) {
-            elements_mut::<E>(operands, 0)?.copy_from_slice(elements(input)?);
-        }
+        copy_data::<E>(operands)?;
         let y = elements_mut::<E>(operands, 0)?;
         for (row, y) in y.chunks_exact_mut(columns.max(1)).enumerate() {
             let on_diagonal = diagonal.saturating_add_unsigned((row % rows) as u64);

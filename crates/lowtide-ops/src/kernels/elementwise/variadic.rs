@@ -4,12 +4,13 @@
 //! a piece of y:   a ──> result <── f(result, b) <── f(result, c)      then to its place in y
 //! ~~~
 //! The result of a piece lies beside the output until all inputs were read, as one of them may lie in the output. Two
-//! inputs, which is what models have, are a [`zip`].
+//! inputs, which is what models have, are a [`pair`].
 
-use super::apply::zip;
+use super::apply::pair;
 use super::numeric::Numeric;
 use super::reader::{PIECE, Source, Spread, spread};
 use crate::kernels::compute::vectorised;
+use crate::kernels::facts::same_type;
 use crate::kernels::function;
 use crate::kernels::number::Number;
 use crate::kernels::types::{Made, with_type};
@@ -42,8 +43,9 @@ fn fold<T: Number>(
     finish: impl Fn(T) -> T + Copy + Send + 'static,
 ) -> Made {
     if call.inputs.len() == 2 {
-        return zip(call, outputs, move |a, b| finish(f(a, b)));
+        return pair(call, outputs, move |a, b| finish(f(a, b)));
     }
+    (1..call.inputs.len()).try_for_each(|at| same_type(call, at))?;
     let spreads: Vec<Spread> =
         (0..call.inputs.len()).map(|at| spread(call, at, outputs)).collect::<Result<_, _>>()?;
     Ok(function(move |operands| {
