@@ -104,7 +104,19 @@ fn kernel(known: Known<'_>, op: &ModelOp) -> Result<Box<dyn Kernel>, NoKernel> {
     let (inputs, outputs) = (known.facts(&op.inputs), known.facts(&op.outputs));
     let call = known.call(op, &inputs);
     check_outputs(operator.shapes(&call), &outputs)?;
+    inputs.iter().chain(&outputs).flatten().try_for_each(|fact| check_size(fact))?;
     operator.kernel(&call, &outputs)
+}
+
+/// That kernels can multiply the dimensions of an operand in any order and groups: also those beside an empty one.
+fn check_size(fact: &Fact) -> Result<(), NoKernel> {
+    const MOST: i64 = 1 << 48;
+    let dims = fact.known_dims().unwrap_or_default();
+    let product = dims.iter().try_fold(1_i64, |product, &dim| product.checked_mul(dim.max(1)));
+    if product.is_some_and(|product| product <= MOST) {
+        return Ok(());
+    }
+    Err(NoKernel::Unsupported("shapes too large to calculate with".to_owned()))
 }
 
 /// That the outputs have the shapes that the operator's rule gives them: where a file contradicts itself, the kernel
