@@ -258,7 +258,7 @@ impl<'a> Input<'a> {
 
     /// How many elements it has.
     pub fn len(self) -> usize {
-        self.dims.iter().product()
+        count(self.dims)
     }
 
     /// Whether it has no element.
@@ -295,13 +295,18 @@ impl Output<'_> {
 
     /// How many elements it has.
     pub fn len(&self) -> usize {
-        self.dims.iter().product()
+        count(self.dims)
     }
 
     /// Whether it has no element.
     pub fn is_empty(&self) -> bool {
         self.dims.contains(&0)
     }
+}
+
+/// How many elements a shape has; an empty dimension makes up for any other.
+fn count(dims: &[usize]) -> usize {
+    if dims.contains(&0) { 0 } else { dims.iter().product() }
 }
 
 #[cfg(test)]

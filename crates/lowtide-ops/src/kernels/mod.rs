@@ -19,6 +19,7 @@ mod strides;
 #[cfg(test)]
 pub(crate) mod testing;
 mod types;
+mod vectorise;
 
 use lowtide_core::operator::{Call, Fact, Kernel, KernelError, NoKernel, Operands};
 

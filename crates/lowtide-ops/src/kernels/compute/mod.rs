@@ -18,7 +18,6 @@ mod properties;
 mod quantised;
 mod resize;
 mod row_product;
-mod vectorise;
 mod window;
 
 pub(crate) use conv::{channel_sums, conv, integer_conv, quantised_conv};
@@ -28,4 +27,3 @@ pub(crate) use matmul::matmul;
 pub(crate) use pool::{average_pool, lp_pool, max_pool};
 pub(crate) use quantised::{dequantize, dynamic, integer_product, quantised_product, quantize};
 pub(crate) use resize::{resize, upsample};
-pub(crate) use vectorise::vectorised;

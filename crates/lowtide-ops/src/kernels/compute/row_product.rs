@@ -10,7 +10,7 @@
 #![expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
 
 use super::product::{Matrix, Terms, bias_at};
-use super::vectorise::vectorised;
+use crate::kernels::vectorise::vectorised;
 
 /// Columns whose sums are kept at once.
 const BLOCK: usize = 1024;

@@ -12,10 +12,10 @@
 //! they read has to be moved to where they stand: through a reference, it might change while they write.
 
 use super::reader::{PIECE, Reader, Spread, spread};
-use crate::kernels::compute::vectorised;
 use crate::kernels::facts::same_type;
 use crate::kernels::function;
 use crate::kernels::types::{Made, elements_mut};
+use crate::kernels::vectorise::vectorised;
 use bytemuck::Pod;
 use lowtide_core::operator::{Call, Fact, KernelError, KernelValue, Operands};
 

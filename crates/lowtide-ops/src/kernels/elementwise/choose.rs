@@ -7,11 +7,11 @@
 
 use super::apply::map_now;
 use super::reader::{PIECE, Reader, spread};
-use crate::kernels::compute::vectorised;
 use crate::kernels::facts::same_type;
 use crate::kernels::function;
 use crate::kernels::number::Number;
 use crate::kernels::types::{Made, elements_mut, with_type, with_width};
+use crate::kernels::vectorise::vectorised;
 use bytemuck::Pod;
 use lowtide_core::DType;
 use lowtide_core::operator::{Call, Fact, KernelError, NoKernel, Operands};

@@ -9,11 +9,11 @@
 use super::apply::pair;
 use super::numeric::Numeric;
 use super::reader::{PIECE, Source, Spread, spread};
-use crate::kernels::compute::vectorised;
 use crate::kernels::facts::same_type;
 use crate::kernels::function;
 use crate::kernels::number::Number;
 use crate::kernels::types::{Made, with_type};
+use crate::kernels::vectorise::vectorised;
 use lowtide_core::operator::{Call, Fact, KernelError, Operands};
 
 pub(crate) fn max(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {

@@ -8,10 +8,10 @@
 
 use super::place::each_part;
 use super::statistics::{mean_square, moments};
-use crate::kernels::compute::vectorised;
 use crate::kernels::facts::{dims, input_dims, same_type, unsupported};
 use crate::kernels::function;
 use crate::kernels::number::{Real, by_type};
+use crate::kernels::vectorise::vectorised;
 use lowtide_core::operator::{Call, Fact, Input, Kernel, KernelError, NoKernel, Operands, call};
 
 pub(crate) fn layer(

@@ -5,10 +5,10 @@
 //!               [---]
 //! ~~~
 
-use crate::kernels::compute::vectorised;
 use crate::kernels::facts::input_dims;
 use crate::kernels::function;
 use crate::kernels::number::{Real, by_type};
+use crate::kernels::vectorise::vectorised;
 use lowtide_core::operator::{Call, Fact, Kernel, KernelError, NoKernel, Operands};
 
 pub(crate) fn local_response(

@@ -8,8 +8,8 @@
 
 #![expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
 
-use crate::kernels::compute::vectorised;
 use crate::kernels::number::Real;
+use crate::kernels::vectorise::vectorised;
 
 /// Sums that are kept at once.
 const LANES: usize = 16;

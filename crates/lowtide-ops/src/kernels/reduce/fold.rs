@@ -9,10 +9,10 @@
 
 use super::kinds::{Fold, LengthL1, LengthL2};
 use super::split::{MAX_RANK, Split, check_rank};
-use crate::kernels::compute::vectorised;
 use crate::kernels::facts::{input_dims, output_dims, unsupported};
 use crate::kernels::function;
 use crate::kernels::number::{Number, by_type};
+use crate::kernels::vectorise::vectorised;
 use lowtide_core::operator::{Call, Fact, Input, Kernel, KernelError, NoKernel, Operands, call};
 use std::marker::PhantomData;
 

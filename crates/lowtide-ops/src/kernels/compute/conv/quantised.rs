@@ -12,11 +12,11 @@ use crate::fact::Fact;
 use crate::kernels::compute::quantised::{
     Quantised, by_bytes, optional, quantised, scale_at, zero_at,
 };
-use crate::kernels::compute::vectorise::vectorised;
 use crate::kernels::compute::window::volume;
 use crate::kernels::facts::{input_dims, unsupported};
 use crate::kernels::function;
 use crate::kernels::number::no_kernel_for;
+use crate::kernels::vectorise::vectorised;
 use lowtide_core::DType;
 use lowtide_core::operator::{Kernel, KernelError, NoKernel, Operands};
 

@@ -12,9 +12,9 @@ mod max;
 pub(crate) use average::{average_pool, lp_pool};
 pub(crate) use max::max_pool;
 
-use super::vectorise::vectorised;
 use super::window::{self, Plan, SPATIAL, volume};
 use crate::kernels::facts::{input_dims, output_dims};
+use crate::kernels::vectorise::vectorised;
 use lowtide_core::operator::{Call, Fact, NoKernel};
 use std::ops::Range;
 

@@ -6,11 +6,11 @@
 
 use super::scales::Scales;
 use super::{Quantised, optional, quantised, scale_at, zero_at};
-use crate::kernels::compute::vectorise::vectorised;
 use crate::kernels::facts::{input_dims, unsupported};
 use crate::kernels::function;
 use crate::kernels::number::{by_type, no_kernel_for};
 use crate::kernels::reduce::{Max, Min, fold_row};
+use crate::kernels::vectorise::vectorised;
 use lowtide_core::DType;
 use lowtide_core::operator::{Call, Fact, Kernel, KernelError, NoKernel, Operands};
 

@@ -7,9 +7,9 @@
 use super::{Quantised, by_bytes, optional, quantised, scale_at, zero_at};
 use crate::kernels::compute::matmul::Stack;
 use crate::kernels::compute::product::Matrix;
-use crate::kernels::compute::vectorise::vectorised;
 use crate::kernels::facts::{input_dims, unsupported};
 use crate::kernels::function;
+use crate::kernels::vectorise::vectorised;
 use lowtide_core::DType;
 use lowtide_core::operator::{Call, Fact, Kernel, KernelError, NoKernel};
 

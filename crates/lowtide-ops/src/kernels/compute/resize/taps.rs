@@ -125,7 +125,7 @@ impl Taps {
             let message = format!("a scale of {scale}, from {input} to {output} elements");
             return Err(KernelError::Value(message));
         }
-        self.is_plain = true;
+        self.is_plain = self.input == self.output;
         for place in 0..self.output {
             let source = coordinates.source(number(place), change);
             let crops = coordinates == Coordinates::TfCropAndResize;

@@ -71,3 +71,11 @@ fn beyond_the_input_there_is_a_value_of_its_own() {
 fn nothing_becomes_nothing() {
     runs(&["weight x 0 2 = ", "weight s 2 = 1 2", "y = Resize(x, _, s)"], "float32 [0, 4] ");
 }
+
+#[test]
+fn half_as_many_elements_are_the_first_of_each_pair() {
+    runs(
+        &["opset 9", "weight x 2 = 1 2", "weight s 1 = 0.5", "y = Upsample(x, s)"],
+        "float32 [1] 1",
+    );
+}
