@@ -6,7 +6,7 @@
 //!  factor  atoms    no atoms
 //! atom: a name, or floor(a / b), a % b, max(a, b), min(a, b), broadcast(a, b) of expressions
 //! ~~~
-//! Arithmetic is checked: what overflows, or grows beyond [`MAX_WEIGHT`], is not known (`None`). Names stand
+//! Arithmetic is checked: what overflows, or grows beyond `MAX_WEIGHT` atoms, is not known (`None`). Names stand
 //! for numbers that are 0 or more. Cost of an operation: proportional to the product of the weights.
 
 mod bounds;
