@@ -73,3 +73,10 @@ fn damaged_plans_do_not_panic() {
 fn damaged_problems_do_not_panic() {
     check(PROBLEM.as_bytes(), fuzz_problem_csv);
 }
+
+#[test]
+fn damaged_arrays_do_not_panic() {
+    let mut good = Vec::new();
+    write_npy(lowtide_core::DType::F32, &[2, 3], &[0; 24], &mut good).unwrap();
+    check(&good, fuzz_npy);
+}
