@@ -11,6 +11,8 @@ use lowtide_core::{DType, element_count};
 use std::io::{self, Write};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
+/// numpy itself stops at 64 dimensions.
+const MOST_DIMS: usize = 64;
 /// Elements begin at a multiple of this, as numpy writes them.
 const ALIGN: usize = 64;
 
@@ -46,7 +48,7 @@ pub struct Array {
 #[non_exhaustive]
 pub enum NpyError {
     /// It does not begin like one.
-    #[error("it does not begin like a .npy file of version 1 to 3")]
+    #[error("it does not begin with the whole header of a .npy file of version 1 to 3")]
     NotNpy,
     /// The header is not what numpy writes.
     #[error(
@@ -179,7 +181,8 @@ fn quoted(text: &str) -> Option<&str> {
 fn numbers(text: &str) -> Option<Vec<usize>> {
     let (inner, _) = text.strip_prefix('(')?.split_once(')')?;
     let words = inner.split(',').map(str::trim).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().ok()).collect()
+    let dims: Vec<usize> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    (dims.len() <= MOST_DIMS).then_some(dims)
 }
 
 /// Writes an array; its elements are given row after row.

@@ -140,7 +140,7 @@ pub enum RunError {
         dtype: DType,
     },
     /// A kernel failed.
-    #[error("operator `{op}` of type {kind}: {source}")]
+    #[error("operator `{op}` of type {kind} failed")]
     Kernel {
         /// Which operator.
         op: String,

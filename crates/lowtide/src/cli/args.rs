@@ -53,6 +53,11 @@ pub(super) struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// Whether `--shape` names this input.
+    pub(super) fn gives_shape(&self, input: &str) -> bool {
+        self.shape.iter().any(|(name, _)| name == input)
+    }
+
     pub(super) fn options(&self) -> anyhow::Result<LoadOptions> {
         let dims = once("--dim", &self.dim)?;
         let max_dims = once("--max-dim", &self.max_dim)?;
@@ -235,7 +240,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(super) repeat: NonZeroUsize,
     /// Threads inside an operator.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
     pub(super) threads: NonZeroUsize,
     /// Threads between operators; only 1 is there yet.
     #[arg(long, value_name = "N", default_value = "1", value_parser = only_one)]
@@ -264,6 +269,13 @@ fn input(text: &str) -> Result<(String, PathBuf), String> {
     let wanted = "wanted INPUT=FILE, as in image=cat.npy";
     let (name, file) = text.split_once('=').ok_or(wanted)?;
     Ok((name.to_owned(), PathBuf::from(file)))
+}
+
+/// A number of threads that a machine could have.
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    const MOST: usize = 1024;
+    let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST);
+    count.ok_or_else(|| format!("wanted a whole number from 1 to {MOST}"))
 }
 
 /// The number of workers, of which there is one until operators run side by side.

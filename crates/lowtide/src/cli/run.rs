@@ -7,6 +7,7 @@
 use super::args::RunArgs;
 use super::{Answer, out, plan, progress, run_text};
 use anyhow::{Context, bail};
+use lowtide::core::Dim;
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
 use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
@@ -29,6 +30,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let name = path.display().to_string();
     let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
     let loaded = loaded?;
+    check_shapes(args, &loaded, &given)?;
     let warnings = loaded.weights.iter().flat_map(|report| &report.warnings);
     for text in warnings.chain(&loaded.contradictions) {
         out::message(&format!("warning: {text}"));
@@ -86,6 +88,25 @@ fn options(args: &RunArgs, given: &Arrays) -> anyhow::Result<LoadOptions> {
         options.resolve.shapes.entry(name.clone()).or_insert(dims);
     }
     Ok(options)
+}
+
+/// That no array contradicts a dimension that the model declares as a number, unless `--shape` says so.
+fn check_shapes(args: &RunArgs, loaded: &Loaded, given: &Arrays) -> anyhow::Result<()> {
+    let Some(model) = &loaded.model else { return Ok(()) };
+    let graph = model.main_graph();
+    for row in graph.inputs.iter().map(|&id| &graph.tensors[id]) {
+        let (Some(array), Some(declared)) = (given.get(&row.name), &row.shape) else { continue };
+        let differs =
+            |(dim, &found): (&Dim, &usize)| matches!(dim, Dim::Known(n) if *n != found as u64);
+        let is_meant = args.model.gives_shape(&row.name);
+        if !is_meant && declared.iter().zip(array.dims()).any(differs) {
+            let (name, found, wanted) = (&row.name, array.dims(), Dim::shape_text(declared));
+            bail!(
+                "the array for input `{name}` is {found:?}, the model declares {wanted}; --shape overrides that"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The plan that is followed: read from a file, or made now.
@@ -231,7 +252,10 @@ fn save(folder: &Path, specs: &[TensorSpec], outputs: &[Array]) -> anyhow::Resul
     for (at, (spec, output)) in specs.iter().zip(outputs).enumerate() {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
         let mut name: String = spec.name.chars().map(plain).take(200).collect();
-        if name.starts_with('.') || files.contains(&folder.join(format!("{name}.npy"))) {
+        // Some file systems do not tell `A` from `a`.
+        let is_taken =
+            |file: &PathBuf| file.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(&*name));
+        if name.starts_with('.') || files.iter().any(is_taken) {
             name = format!("{at}_{name}");
         }
         let file = folder.join(format!("{name}.npy"));

@@ -1,6 +1,8 @@
 //! `lowtide run`, as people type it.
 
 use super::{lowtide, model, number, refused, run, testdata};
+use lowtide::core::DType;
+use lowtide::formats;
 use std::fs;
 
 fn demo(file: &str) -> String {
@@ -93,6 +95,15 @@ fn missing_and_wrong_inputs_are_named() {
     let message = refused(&["run", &digits, "--input", &format!("image={digits}")]);
     assert!(message.contains("is not an array that can be read"), "{message}");
     refused(&["run", &digits, "--input", &seven(), "--input", &seven()]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("small.npy");
+    let mut bytes = Vec::new();
+    formats::write_npy(DType::F32, &[1, 1, 8, 7], &[0; 224], &mut bytes).unwrap();
+    fs::write(&file, bytes).unwrap();
+    let message = refused(&["run", &digits, "--input", &format!("image={}", file.display())]);
+    let wanted = "input `image` is [1, 1, 8, 7], the model declares [1, 1, 8, 8]";
+    assert!(message.contains(wanted), "{message}");
+    refused(&["run", &digits, "--random", "--threads", "100000"]);
     refused(&["run", &digits, "--random", "--workers", "2"]);
     refused(&["run", &digits, "--random", "--repeat", "0"]);
 }

@@ -162,8 +162,8 @@ pub(super) fn read(
         axis.kernel = kernel[at];
         axis.stride = size(stride.unwrap_or(Some(1)))?;
         axis.dilation = size(dilation.unwrap_or(Some(1)))?;
-        if axis.stride == 0 || axis.dilation == 0 {
-            return Err(NoKernel::Misfit("a stride or dilation of 0".to_owned()));
+        if axis.kernel == 0 || axis.stride == 0 || axis.dilation == 0 {
+            return Err(NoKernel::Misfit("a window, stride or dilation of 0".to_owned()));
         }
         let pads = (entry("pads", at), entry("pads", rank + at));
         let pads = (size(pads.0.unwrap_or(Some(0)))?, size(pads.1.unwrap_or(Some(0)))?);
