@@ -6,8 +6,10 @@
 //! ~~~
 //! One generator for all crates: two would drift apart.
 
+mod cut;
 mod large;
 
+pub use cut::{Cut, CutConfig, cut_problem};
 pub use large::large_graph;
 
 use crate::{Bytes, Graph, GraphBuilder, Id, IndexVec, Op, OpId, Sharing, Size, TensorId};
