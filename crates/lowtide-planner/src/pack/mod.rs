@@ -15,6 +15,7 @@
 mod exact;
 mod fit;
 mod placed;
+mod skyline;
 mod sweep;
 
 use fit::first_fit;
@@ -38,6 +39,9 @@ type Key = fn(&Item) -> (u64, u64);
 
 /// Rules by name, the one that wins most often first. Keys that say "largest first" are negated.
 const RULES: [(&str, Key); 3] = [("size", by_size), ("area", by_area), ("lifetime", by_lifetime)];
+
+/// From here on `exact` rarely ends, and `skyline` gains more.
+const TOO_MANY_TO_SEARCH: usize = 2000;
 
 fn by_size(item: &Item) -> (u64, u64) {
     (u64::MAX - item.extent().0, u64::from(item.span().start.0))
@@ -64,6 +68,12 @@ pub fn pack(problem: &Problem, bound: Bytes, steps: u64) -> Packing {
         if let Some(placement) = first_fit(problem, &order, best.placement.size, &mut left) {
             best = Packing { placement, rule: name, ..best };
         }
+    }
+    if best.placement.size > bound
+        && problem.items().len() > TOO_MANY_TO_SEARCH
+        && let Some(placement) = skyline::improve(problem, &best.placement, bound, &mut left)
+    {
+        best = Packing { placement, rule: "skyline", ..best };
     }
     if best.placement.size > bound {
         let searched = exact::improve(problem, best.placement.size, bound, &mut left);
