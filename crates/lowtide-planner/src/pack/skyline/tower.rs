@@ -28,6 +28,9 @@ pub(super) fn build(
     let mut tower = Tower::new(problem, axis, pass);
     let mut waiting = axis.ids.len();
     while waiting > 0 {
+        if tower.least.max(tower.placement.size) >= limit || *steps == 0 {
+            return None;
+        }
         let valley = tower.ground.lowest();
         let rise = valley.wall - valley.height;
         if rise > tower.tolerance {
@@ -41,11 +44,8 @@ pub(super) fn build(
         tower.choose(valley.start);
         waiting -= tower.row.chosen.len();
         tower.place(valley);
-        if tower.placement.size >= limit || *steps == 0 {
-            return None;
-        }
     }
-    Some(tower.placement)
+    Some(tower.placement).filter(|placement| placement.size < limit)
 }
 
 struct Tower<'a> {
@@ -58,13 +58,17 @@ struct Tower<'a> {
     waits: Vec<u64>,
     /// What an item is worth beside its length.
     factors: Vec<f32>,
-    /// Bytes lost below the skyline in each section.
-    wasted: Vec<u64>,
-    candidates: Vec<u32>,
-    /// Weighted length from the start of the valley to each section.
+    /// Load of each section, and what was lost there below the skyline.
+    spent: Vec<u64>,
+    /// What it is worth to cover each section.
     weights: Vec<f32>,
+    candidates: Vec<u32>,
+    /// Sum of the weights from the start of the valley to each section.
+    sums: Vec<f32>,
     row: Row,
     parts: Vec<(u32, u64)>,
+    /// The arena comes to at least this.
+    least: Bytes,
     placement: Placement,
 }
 
@@ -77,7 +81,7 @@ const LITTLE: f32 = 0.001;
 impl<'a> Tower<'a> {
     fn new(problem: &'a Problem, axis: &'a Axis, pass: Pass) -> Self {
         let offsets = IndexVec::filled(problem.items().len(), Bytes::ZERO);
-        Self {
+        let mut tower = Self {
             problem,
             axis,
             target: pass.target.0,
@@ -85,12 +89,31 @@ impl<'a> Tower<'a> {
             ground: Ground::new(axis.sections()),
             waits: waits(axis.ids.len()),
             factors: factors(problem, axis, pass),
-            wasted: vec![0; axis.lengths.len()],
+            spent: axis.loads.clone(),
+            weights: vec![0.0; axis.lengths.len()],
             candidates: Vec::new(),
-            weights: Vec::new(),
+            sums: Vec::new(),
             row: Row::default(),
             parts: Vec::new(),
+            least: Bytes::ZERO,
             placement: Placement { offsets, size: Bytes::ZERO },
+        };
+        tower.waste(0, axis.sections(), 0, 0);
+        tower
+    }
+
+    /// Counts bytes as lost in some sections, up to a height; those sections become more precious.
+    fn waste(&mut self, start: u32, end: u32, bytes: u64, height: u64) {
+        let target = real(self.target);
+        for section in start as usize..end as usize {
+            self.spent[section] += bytes;
+            // More than the height: items wait, and with them the arena comes to what is spent.
+            if self.spent[section] > height.max(self.least.0) {
+                self.least = Bytes(self.spent[section]);
+            }
+            let slack = real(self.target.saturating_sub(self.spent[section])) / target;
+            let length = real(u64::from(self.axis.lengths[section]));
+            self.weights[section] = length / (slack + LITTLE);
         }
     }
 
@@ -121,24 +144,21 @@ impl<'a> Tower<'a> {
     fn weigh(&mut self, start: u32) -> u64 {
         let ends = self.candidates.iter().map(|&item| self.axis.ends[item as usize]);
         let end = ends.max().unwrap_or(start);
-        let target = real(self.target);
-        self.weights.clear();
-        self.weights.push(0.0);
+        self.sums.clear();
+        self.sums.push(0.0);
         let mut sum = 0.0;
-        for section in start as usize..end as usize {
-            let gone = self.axis.loads[section] + self.wasted[section];
-            let slack = real(self.target.saturating_sub(gone)) / target;
-            sum += real(u64::from(self.axis.lengths[section])) / (slack + LITTLE);
-            self.weights.push(sum);
+        for weight in &self.weights[start as usize..end as usize] {
+            sum += weight;
+            self.sums.push(sum);
         }
-        self.weights.len() as u64 * 2 + self.candidates.len() as u64 * 12
+        self.sums.len() as u64 + self.candidates.len() as u64 * 12
     }
 
     /// Long items are worth more than their parts: they are the hard ones to place later.
     fn choose(&mut self, start: u32) {
-        let Self { axis, weights, factors, .. } = self;
+        let Self { axis, sums, factors, .. } = self;
         let worth = |item: u32| {
-            let at = |section: u32| weights[(section - start) as usize];
+            let at = |section: u32| sums[(section - start) as usize];
             let length = at(axis.ends[item as usize]) - at(axis.starts[item as usize]);
             // At least a bit, whatever is lost in rounding: some candidate is always chosen.
             (length * length.sqrt().sqrt() * factors[item as usize]).max(f32::MIN_POSITIVE)
@@ -149,15 +169,15 @@ impl<'a> Tower<'a> {
     fn place(&mut self, valley: Valley) {
         self.parts.clear();
         let mut covered = valley.start;
-        for &item in &self.row.chosen {
-            let at = item as usize;
+        for chosen in 0..self.row.chosen.len() {
+            let at = self.row.chosen[chosen] as usize;
             let (start, end) = (self.axis.starts[at], self.axis.ends[at]);
             let id = self.axis.ids[at];
             let placed = &self.problem.items()[id];
             let base = Bytes(valley.height).align_up(placed.align);
             let base = base.expect("a problem's sizes fit with padding");
-            for wasted in &mut self.wasted[start as usize..end as usize] {
-                *wasted += base.0 - valley.height;
+            if base.0 > valley.height {
+                self.waste(start, end, base.0 - valley.height, base.0);
             }
             let top = base + placed.extent();
             self.placement.offsets[id] = base;
@@ -177,9 +197,7 @@ impl<'a> Tower<'a> {
 
     /// Gives the valley up: raises it to its lower wall.
     fn level(&mut self, valley: Valley) {
-        for wasted in &mut self.wasted[valley.start as usize..valley.end as usize] {
-            *wasted += valley.wall - valley.height;
-        }
+        self.waste(valley.start, valley.end, valley.wall - valley.height, valley.wall);
         self.ground.cover(valley, &[(valley.end, valley.wall)]);
     }
 }
