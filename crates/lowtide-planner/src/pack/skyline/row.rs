@@ -9,6 +9,8 @@
 /// Memory that is used again for each row.
 #[derive(Default)]
 pub(super) struct Row {
+    /// Where each candidate starts; side by side, since each is looked for again and again.
+    starts: Vec<u32>,
     /// Best sum from each candidate on.
     sums: Vec<f32>,
     /// For a candidate that is taken: where the next one may start.
@@ -27,14 +29,16 @@ impl Row {
         worth: impl Fn(u32) -> f32,
     ) {
         let count = candidates.len();
+        self.starts.clear();
+        self.starts.extend(candidates.iter().map(|&item| starts[item as usize]));
         self.sums.clear();
         self.sums.resize(count + 1, 0.0);
         self.next.clear();
         self.next.resize(count, None);
         for at in (0..count).rev() {
             let item = candidates[at];
-            let rest = &candidates[at + 1..];
-            let after = rest.partition_point(|&other| starts[other as usize] < ends[item as usize]);
+            let end = ends[item as usize];
+            let after = self.starts[at + 1..].partition_point(|&start| start < end);
             let next = at + 1 + after;
             let sum = worth(item) + self.sums[next];
             self.sums[at] = self.sums[at + 1];
