@@ -100,6 +100,8 @@ impl Item {
 pub struct Problem {
     items: IndexVec<BufferId, Item>,
     steps: usize,
+    /// Empty if all steps last as long.
+    durations: Vec<u64>,
 }
 
 /// Why items make no problem.
@@ -133,7 +135,19 @@ impl Problem {
             let sum = padded.and_then(|padded| total.checked_add(padded));
             total = sum.filter(|&sum| sum <= Bytes::MAX_TOTAL).ok_or_else(too_large)?;
         }
-        Ok(Self { items, steps: end.index() })
+        Ok(Self { items, steps: end.index(), durations: Vec::new() })
+    }
+
+    /// The same problem with steps that last longer or shorter. What lies where does not depend on it; a search
+    /// places first what lives long, and finds more when it knows how long that is.
+    #[must_use]
+    pub fn with_durations(self, durations: Vec<u64>) -> Self {
+        Self { durations, ..self }
+    }
+
+    /// How long a step lasts: 1 if nothing is known.
+    pub fn duration(&self, step: Step) -> u64 {
+        self.durations.get(step.index()).copied().unwrap_or(1)
     }
 
     /// The items.

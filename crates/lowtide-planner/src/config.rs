@@ -74,7 +74,7 @@ impl Effort {
     pub const fn pack_steps(self) -> u64 {
         match self {
             Self::Fast => 4_000_000,
-            Self::Default => 30_000_000,
+            Self::Default => 400_000_000,
             Self::Max => 10_000_000_000,
         }
     }

@@ -14,6 +14,8 @@ pub(super) fn problem(rows: Vec<Row>, table: Table) -> Result<NamedProblem, Prob
     let offsets = rows.iter().map(|row| row.offset).collect();
     let ids: IndexVec<BufferId, String> = rows.into_iter().map(|row| row.id).collect();
     let problem = Problem::new(items).map_err(|error| name_error(&error, &ids))?;
+    let durations = times.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
+    let problem = problem.with_durations(durations);
     Ok(NamedProblem { ids, problem, offsets, times, table })
 }
 

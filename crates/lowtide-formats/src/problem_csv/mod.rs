@@ -82,7 +82,9 @@ impl NamedProblem {
         for id in self.problem.items().ids() {
             items[id].pin = self.offsets[id];
         }
-        Problem::new(items).map_err(|error| items::name_error(&error, &self.ids))
+        let durations = self.times.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
+        let problem = Problem::new(items).map_err(|error| items::name_error(&error, &self.ids))?;
+        Ok(problem.with_durations(durations))
     }
 
     /// The offsets of the file as a placement, to be judged; every item must have one.

@@ -5,7 +5,7 @@
 //! sections   | s0 | s1 |        b0 takes [s0, s2), b1 takes [s1, s2): they overlap in s1
 //! ~~~
 
-use lowtide_core::{Align, BufferId, Bytes, Id, IndexVec, Lists, Problem};
+use lowtide_core::{Align, BufferId, Bytes, Id, IndexVec, Lists, Problem, Step};
 use std::ops::Range;
 
 /// More items, or more pairs of them, are not searched.
@@ -18,6 +18,8 @@ pub(super) struct Piece {
     pub(super) bytes: u64,
     pub(super) align: Align,
     pub(super) sections: Range<usize>,
+    /// How long it lives.
+    pub(super) duration: u64,
 }
 
 /// Items of one rectangle each, none of them empty or fixed.
@@ -50,6 +52,7 @@ impl Instance {
         if rows.len() > MOST_ITEMS {
             return None;
         }
+        let starts = starts(problem);
         let mut times: Vec<u32> =
             rows.iter().flat_map(|(_, rect, _)| [rect.span.start.0, rect.span.end.0]).collect();
         times.sort_unstable();
@@ -57,9 +60,11 @@ impl Instance {
         let section = |time: u32| times.partition_point(|&other| other < time);
         let mut pieces = IndexVec::new();
         let mut items = IndexVec::new();
+        let start_of: Vec<u64> = times.iter().map(|&time| starts[time as usize]).collect();
         for (id, rect, align) in rows {
             let sections = section(rect.span.start.0)..section(rect.span.end.0);
-            pieces.push(Piece { bytes: rect.bytes.0, align, sections });
+            let duration = start_of[sections.end] - start_of[sections.start];
+            pieces.push(Piece { bytes: rect.bytes.0, align, sections, duration });
             items.push(id);
         }
         let live = live(&pieces, times.len().saturating_sub(1));
@@ -74,6 +79,17 @@ impl Instance {
     pub(super) fn ids(&self) -> impl Iterator<Item = BufferId> + use<> {
         self.pieces.ids()
     }
+}
+
+/// When each step starts, and when the last one ends.
+fn starts(problem: &Problem) -> Vec<u64> {
+    let durations = (0..problem.steps()).map(|step| problem.duration(Step::from_index(step)));
+    let mut now = 0_u64;
+    let ends = durations.map(|duration| {
+        now = now.saturating_add(duration);
+        now
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 fn live(pieces: &IndexVec<BufferId, Piece>, sections: usize) -> Vec<Vec<BufferId>> {

@@ -50,6 +50,8 @@ pub(super) struct State<'a> {
     rest: Vec<u64>,
     /// Items still to come that cross from the section before into this one.
     pub(super) crossing: Vec<u32>,
+    /// How often each section was the one with no room for the rest.
+    pub(super) failures: Vec<f64>,
     trail: Vec<Change>,
     /// Items in the order in which they were placed, each with the length of the trail before.
     placed: Vec<(BufferId, usize)>,
@@ -71,6 +73,7 @@ impl<'a> State<'a> {
         instance: &'a Instance,
         capacity: u64,
         rank: IndexVec<BufferId, usize>,
+        failures: Vec<f64>,
     ) -> Self {
         let (items, sections) = (instance.pieces.len(), instance.live.len());
         let mut crossing = vec![0; sections];
@@ -90,6 +93,7 @@ impl<'a> State<'a> {
             floor: vec![0; sections],
             rest,
             crossing,
+            failures,
             trail: Vec::new(),
             placed: Vec::with_capacity(items),
             work: 0,
@@ -239,6 +243,7 @@ impl<'a> State<'a> {
                 self.set_floor(section, low);
             }
             if self.floor[section].max(at) + self.rest[section] > self.capacity {
+                self.failures[section] += 1.0;
                 return false;
             }
         }
