@@ -9,7 +9,7 @@
 //! other rules look at all placed items that live together with the next one; they run within a budget of
 //! such pairs, give up as soon as they cannot beat the best so far, and are not tried once one meets the
 //! bound. Holes are filled from below: over the models at hand, taking the tightest hole instead never won.
-//! What is left of the budget goes into `exact`, which finds the smallest placement or proves that there is
+//! Of thousands of items, `skyline` then places whole rows into the lowest valley, many times. What is left of the budget goes into `exact`, which finds the smallest placement or proves that there is
 //! none below, if it is given the time; the same budget gives the same placement on every machine.
 
 mod exact;
@@ -42,6 +42,8 @@ const RULES: [(&str, Key); 3] = [("size", by_size), ("area", by_area), ("lifetim
 
 /// From here on `exact` rarely ends, and `skyline` gains more.
 const TOO_MANY_TO_SEARCH: usize = 2000;
+/// Pairs that the rules may look at then: with a million items each pair is a cache miss, and `skyline` wins.
+const RULES_AT_SCALE: u64 = 100_000_000;
 
 fn by_size(item: &Item) -> (u64, u64) {
     (u64::MAX - item.extent().0, u64::from(item.span().start.0))
@@ -59,16 +61,7 @@ fn by_lifetime(item: &Item) -> (u64, u64) {
 /// Packs within a budget of `steps` pairs; stops once the arena is as small as `bound`.
 pub fn pack(problem: &Problem, bound: Bytes, steps: u64) -> Packing {
     let mut left = steps;
-    let mut best = Packing { bound, ..first_packing(problem) };
-    for (name, key) in RULES {
-        if best.placement.size <= bound || left == 0 {
-            break;
-        }
-        let order = sorted(problem, key);
-        if let Some(placement) = first_fit(problem, &order, best.placement.size, &mut left) {
-            best = Packing { placement, rule: name, ..best };
-        }
-    }
+    let mut best = by_rules(problem, bound, &mut left);
     if best.placement.size > bound
         && problem.items().len() > TOO_MANY_TO_SEARCH
         && let Some(placement) = skyline::improve(problem, &best.placement, bound, &mut left)
@@ -83,6 +76,25 @@ pub fn pack(problem: &Problem, bound: Bytes, steps: u64) -> Packing {
         }
     }
     best.steps = steps - left;
+    best
+}
+
+/// The best of the greedy rules.
+fn by_rules(problem: &Problem, bound: Bytes, left: &mut u64) -> Packing {
+    let mut best = Packing { bound, ..first_packing(problem) };
+    let is_large = problem.items().len() > TOO_MANY_TO_SEARCH;
+    let mut some = if is_large { RULES_AT_SCALE.min(left.div_ceil(16)) } else { *left };
+    *left -= some;
+    for (name, key) in RULES {
+        if best.placement.size <= bound || some == 0 {
+            break;
+        }
+        let order = sorted(problem, key);
+        if let Some(placement) = first_fit(problem, &order, best.placement.size, &mut some) {
+            best = Packing { placement, rule: name, ..best };
+        }
+    }
+    *left += some;
     best
 }
 

@@ -33,7 +33,7 @@ enum End {
 }
 
 /// So often may the shortest search place each item.
-const SHORTEST: u64 = 50;
+const SHORTEST: u64 = 30;
 /// For a new search, an item may move by one in so many of all ranks.
 const PART_MOVED: u64 = 2;
 /// What a failure counts one search later.
@@ -50,8 +50,10 @@ pub(super) fn place_within(instance: &Instance, capacity: u64, steps: &mut u64) 
         let turn = round / KEYS.len();
         let ranks = match (turn, round % KEYS.len()) {
             (0, key) => ranks(instance, KEYS[key], 0, &mut random),
-            (_, 0) => ranks(instance, KEYS[turn % KEYS.len()], items / PART_MOVED, &mut random),
-            (_, key) => ranks_by_failures(instance, &failures, key % 2 == 0, &mut random),
+            (_, key) if key % 2 == 0 => {
+                ranks(instance, KEYS[(key + turn) % KEYS.len()], items / PART_MOVED, &mut random)
+            }
+            (_, key) => ranks_by_failures(instance, &failures, key % 4 == 1, &mut random),
         };
         let mut state = State::new(instance, capacity, ranks, failures);
         let most = unit.saturating_mul(luby(turn as u64 + 1)).min(*steps);
