@@ -6,8 +6,10 @@
 //! ~~~
 //! One generator for all crates: two would drift apart.
 
+mod arena;
 mod large;
 
+pub use arena::{TinyLimits, fits, least_arena, tiny_problem};
 pub use large::large_graph;
 
 use crate::{Bytes, Graph, GraphBuilder, Id, IndexVec, Op, OpId, Sharing, Size, TensorId};
