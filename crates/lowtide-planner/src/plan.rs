@@ -131,7 +131,7 @@ impl Candidate {
             residences: self.layout.residences.clone(),
             events: events::events(graph, &self.order, &self.layout),
             order_bound: bounds::order_bound(graph, config),
-            placement_bound: self.bound,
+            placement_bound: self.bound.clone(),
             stats: self.stats(graph, config),
         }
     }

@@ -3,10 +3,11 @@
 
 use arbitrary::Unstructured;
 use lowtide_core::check::check_placement;
-use lowtide_core::testing::{Limits, describe, graph, permutations};
+use lowtide_core::testing::{
+    Limits, TinyLimits, describe, graph, least_arena, permutations, tiny_problem,
+};
 use lowtide_core::{
-    Align, Bytes, Graph, Id, IndexVec, Interval, Item, Order, Placement, Problem, Rect, Step,
-    TensorId,
+    Align, Bytes, Graph, Id, IndexVec, Interval, Item, Order, Placement, Problem, Step, TensorId,
 };
 use lowtide_planner::{
     ColourBy, OrderRule, PlanConfig, colour, fewest_colours, lifetimes, live_sums, pack, plan,
@@ -40,75 +41,24 @@ fn lifetimes_are_the_steps_at_which_somebody_needs_the_tensor() {
     .budget_ms(1000);
 }
 
-fn tiny_item(u: &mut Unstructured<'_>, rects: usize) -> arbitrary::Result<Item> {
-    let align = *u.choose(&[Align::ONE, Align::new(2).unwrap(), Align::new(4).unwrap()])?;
-    let mut list = Vec::new();
-    let mut start = u.int_in_range(0..=4)?;
-    for _ in 0..u.int_in_range(1..=rects)? {
-        let end = start + u.int_in_range(1..=3)?;
-        let (offset, bytes) = (Bytes(u.int_in_range(0..=3)?), Bytes(u.int_in_range(0..=6)?));
-        list.push(Rect { offset, bytes, span: Interval::new(Step(start), Step(end)) });
-        start = end;
-    }
-    Ok(Item { rects: list.into(), align, pin: None })
+fn tiny(u: &mut Unstructured<'_>, rects: usize) -> arbitrary::Result<Problem> {
+    tiny_problem(u, TinyLimits { items: 6, rects, aligns: true, pins: false })
 }
 
-fn tiny_problem(u: &mut Unstructured<'_>, rects: usize) -> arbitrary::Result<Problem> {
-    let count = u.int_in_range(1..=6)?;
-    let items = (0..count).map(|_| tiny_item(u, rects)).collect::<arbitrary::Result<_>>()?;
-    Ok(Problem::new(items).unwrap())
-}
-
-/// The least arena. An optimal placement can be pushed down until each item rests on the floor or, in units
-/// of the largest alignment, on another one, so trying every offset up to the sum of all is enough.
-fn least_arena(problem: &Problem) -> Bytes {
-    fn place(problem: &Problem, offsets: &mut Vec<Bytes>, best: &mut Bytes) {
-        let id = offsets.len();
-        if id == problem.items().len() {
-            let ends = offsets.iter().zip(problem.items()).map(|(&at, item)| at + item.extent());
-            *best = ends.max().unwrap_or_default().min(*best);
-            return;
-        }
-        let item = &problem.items().as_slice()[id];
-        let mut at = Bytes::ZERO;
-        while at + item.extent() < *best {
-            if (0..id)
-                .all(|other| apart(item, at, &problem.items().as_slice()[other], offsets[other]))
-            {
-                offsets.push(at);
-                place(problem, offsets, best);
-                offsets.pop();
-            }
-            at += item.align.bytes();
-        }
-    }
-    let mut best =
-        problem.items().iter().map(|item| item.extent() + Bytes(4)).sum::<Bytes>() + Bytes(1);
-    place(problem, &mut Vec::new(), &mut best);
-    best
-}
-
-fn apart(a: &Item, at_a: Bytes, b: &Item, at_b: Bytes) -> bool {
-    a.rects().iter().all(|ra| {
-        b.rects().iter().all(|rb| {
-            let below = at_a + ra.end() <= at_b + rb.offset || at_b + rb.end() <= at_a + ra.offset;
-            below
-                || !ra.span.overlaps(rb.span)
-                || ra.bytes == Bytes::ZERO
-                || rb.bytes == Bytes::ZERO
-        })
-    })
+/// Without fixed offsets there always is one.
+fn least(problem: &Problem) -> Bytes {
+    least_arena(problem).unwrap()
 }
 
 #[test]
 fn packings_are_right_and_between_the_bound_and_nothing_shared() {
     arbtest::arbtest(|u| {
-        let problem = tiny_problem(u, 3)?;
+        let problem = tiny(u, 3)?;
         let steps = *u.choose(&[0, 5, 1_000_000])?;
         let packing = pack(&problem, Bytes::ZERO, steps);
         assert_eq!(check_placement(&problem, &packing.placement), [], "{problem:#?}");
         let live = live_sums(&problem).into_iter().max().unwrap_or_default();
-        let least = least_arena(&problem);
+        let least = least(&problem);
         assert!(live <= least, "{problem:#?}");
         assert!(least <= packing.placement.size, "{problem:#?}");
         assert!(packing.bound <= least, "{problem:#?}");
@@ -122,10 +72,9 @@ fn the_search_finds_the_least_arena_and_proves_it() {
     arbtest::arbtest(|u| {
         // Of one rectangle each, from their bases on, and none of them fixed: what the search takes.
         let plain = |item: &Item| Item::new(item.extent(), item.span(), item.align);
-        let problem =
-            Problem::new(tiny_problem(u, 1)?.items().iter().map(plain).collect()).unwrap();
+        let problem = Problem::new(tiny(u, 1)?.items().iter().map(plain).collect()).unwrap();
         let packing = pack(&problem, Bytes::ZERO, 10_000_000);
-        let least = least_arena(&problem);
+        let least = least(&problem);
         assert_eq!((packing.placement.size, packing.bound), (least, least), "{problem:#?}");
         assert_eq!(check_placement(&problem, &packing.placement), [], "{problem:#?}");
         Ok(())
@@ -156,7 +105,7 @@ fn fewest_by_trying(spans: &[Interval]) -> usize {
 #[test]
 fn colouring_by_start_uses_the_fewest_colours_and_by_end_is_right() {
     arbtest::arbtest(|u| {
-        let problem = tiny_problem(u, 1)?;
+        let problem = tiny(u, 1)?;
         let spans: Vec<Interval> = problem.items().iter().map(Item::span).collect();
         let fewest = fewest_by_trying(&spans);
         assert_eq!(fewest_colours(&problem), fewest);

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use lowtide_core::{
-    Align, Bound, Bytes, DType, Event, Fault, Fingerprint, Graph, GraphBuilder, IndexVec, Interval,
-    Lists, Occupant, Op, OpId, Owner, Plan, Proof, Residence, ResidenceId, Reuse, RunId, Sharing,
-    Size, SpaceId, Step, TensorId, check,
+    Align, Bound, BufferId, Bytes, DType, Event, Fault, Fingerprint, Graph, GraphBuilder, IndexVec,
+    Interval, Lists, Occupant, Op, OpId, Owner, Plan, Proof, Residence, ResidenceId, Reuse, RunId,
+    Sharing, Size, SpaceId, Step, TensorId, check,
 };
 use lowtide_planner::{OrderRule, PlanConfig, plan};
 
@@ -413,7 +413,7 @@ fn a_residence_that_is_never_allocated() {
     let broken = faults(|plan| {
         let first = plan.buffers.ids().next().unwrap();
         let mut spare = plan.residences[plan.buffers[first].parts.start];
-        spare.buffer = lowtide_core::BufferId::new(u32::try_from(plan.buffers.len()).unwrap());
+        spare.buffer = BufferId::new(u32::try_from(plan.buffers.len()).unwrap());
         let id = plan.residences.push(spare);
         let mut buffer = plan.buffers[first].clone();
         buffer.parts = id..ResidenceId::new(id.raw() + 1);
@@ -679,4 +679,72 @@ fn proofs_of_the_wrong_kind() {
     assert_only!(faults(|plan| plan.placement_bound = beyond), Fault::WrongProof { .. });
     let beyond = Bound { bytes: Bytes(1), proof: Proof::WorkingSet(OpId::new(99)) };
     assert_only!(faults(|plan| plan.order_bound = beyond), Fault::WrongProof { .. });
+}
+
+/// The fault of the sample's plan, of which another bound is claimed.
+fn faults_of_claim(bytes: u64, proof: Proof) -> Vec<Fault> {
+    faults(|plan| plan.placement_bound = Bound { bytes: Bytes(bytes), proof })
+}
+
+fn buffers(ids: &[u32]) -> Proof {
+    Proof::Items(ids.iter().map(|&id| BufferId::new(id)).collect())
+}
+
+#[test]
+fn what_is_stacked_at_a_step_is_recomputed() {
+    let peak = good(&graph(), Reuse::Pack).stats;
+    let stacked = |step| Proof::Stacked { step, align: Align::CACHE_LINE };
+    assert_eq!(faults_of_claim(peak.peak_live_bytes.0, stacked(peak.peak_step)), []);
+    let broken = faults_of_claim(peak.peak_live_bytes.0 + 1, stacked(peak.peak_step));
+    assert_only!(broken, Fault::BoundNotShown { which: "placement", .. });
+    assert_only!(faults_of_claim(1, stacked(Step(99))), Fault::WrongProof { .. });
+}
+
+#[test]
+fn named_buffers_are_tried() {
+    assert_eq!(faults_of_claim(64, buffers(&[0])), []);
+    assert_only!(faults_of_claim(65, buffers(&[0])), Fault::ItemsFit { items: 1, .. });
+    assert_only!(faults_of_claim(64, buffers(&[99])), Fault::WrongProof { .. });
+    assert_only!(faults_of_claim(64, buffers(&[0, 0])), Fault::WrongProof { .. });
+}
+
+#[test]
+fn named_buffers_that_are_too_many_to_try() {
+    let mut b = GraphBuilder::new("wide");
+    let x = b.input("x", SIZE);
+    let all: Vec<TensorId> = (0..70).map(|at| b.computed(format!("t{at}"), SIZE)).collect();
+    for (at, &tensor) in all.iter().enumerate() {
+        b.op(Op::new(format!("op{at}"), "A", [x], [tensor]));
+    }
+    let y = b.computed("y", SIZE);
+    b.op(Op::new("last", "Y", all, [y]));
+    b.output(y);
+    let ids: Vec<u32> = (0..70).collect();
+    let claim = Bound { bytes: Bytes(4480), proof: buffers(&ids) };
+    let broken = faults_of(&b.finish().unwrap(), |plan| plan.placement_bound = claim);
+    assert_only!(broken, Fault::ProofTooHard { items: 70, .. });
+}
+
+#[test]
+fn a_search_is_quoted_up_to_the_arena_and_the_peak() {
+    let stats = good(&graph(), Reuse::Pack).stats;
+    assert_eq!(faults_of_claim(stats.arena_bytes.0, Proof::Search), []);
+    let broken = faults_of_claim(stats.arena_bytes.0 + 1, Proof::Search);
+    assert_only!(broken, Fault::BoundAboveArena { which: "placement", .. });
+    let claim = |more| Bound { bytes: stats.peak_live_bytes + Bytes(more), proof: Proof::Search };
+    assert_eq!(faults(|plan| plan.order_bound = claim(0)), []);
+    let broken = faults(|plan| plan.order_bound = claim(1));
+    assert_only!(broken, Fault::BoundAbovePeak { which: "order", .. });
+}
+
+#[test]
+fn certificates_of_one_schedule_say_nothing_about_all_orders() {
+    let stacked = Proof::Stacked { step: Step(0), align: Align::ONE };
+    for proof in [stacked, buffers(&[0])] {
+        let claim = Bound { bytes: Bytes(1), proof };
+        assert_only!(
+            faults(|plan| plan.order_bound = claim),
+            Fault::WrongProof { which: "order", .. }
+        );
+    }
 }

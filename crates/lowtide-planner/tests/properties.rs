@@ -3,7 +3,7 @@
 
 use arbitrary::Unstructured;
 use lowtide_core::testing::{Limits, describe, graph, reordered};
-use lowtide_core::{Align, Graph, OpId, Order, Owner, Reuse, check};
+use lowtide_core::{Align, Bound, Bytes, Graph, OpId, Order, Owner, Plan, Proof, Reuse, check};
 use lowtide_planner::{ColourBy, OrderRule, PlanConfig, Planned, plan, plan_in_order, score_order};
 
 /// Runs `property` on random graphs of up to `max_ops` operators.
@@ -107,6 +107,25 @@ fn another_order_of_the_file_changes_no_bound_and_no_peak_of_an_order() {
         assert_eq!(here.stats.no_reuse_bytes, there.stats.no_reuse_bytes);
         assert_eq!(here.stats.peak_live_bytes, there.stats.peak_live_bytes, "{}", describe(graph));
         assert_eq!(here.stats.peak_step, there.stats.peak_step);
+        Ok(())
+    });
+}
+
+/// What the checker takes from the residences is what its replay has seen.
+#[test]
+fn what_is_stacked_without_alignment_is_the_live_sum() {
+    on_graphs(24, |graph, u| {
+        let plan = planned(graph, &any_config(u)?).plan;
+        if plan.schedule.is_empty() {
+            return Ok(());
+        }
+        let claim = |more| {
+            let proof = Proof::Stacked { step: plan.stats.peak_step, align: Align::ONE };
+            let placement_bound = Bound { bytes: plan.stats.peak_live_bytes + Bytes(more), proof };
+            check(graph, Plan { placement_bound, ..plan.clone() }).map(|_| ())
+        };
+        assert_eq!(claim(0), Ok(()), "{}", describe(graph));
+        assert!(claim(1).is_err(), "{}", describe(graph));
         Ok(())
     });
 }

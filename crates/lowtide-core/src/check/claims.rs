@@ -1,9 +1,9 @@
 //! Last stage: statistics recomputed, certificates of bounds verified.
 
-use super::{Fault, is_placed, padded, reserved_bytes};
+use super::{BoundFault, Fault, Shown, check_bound, is_placed, items, padded, reserved_bytes};
 use crate::{
-    Bound, Bytes, Graph, IndexVec, Occupant, OpId, Plan, Proof, RunId, Sharing, Size, SpaceKind,
-    Step, TensorId,
+    Bound, Bytes, Graph, IndexVec, Occupant, OpId, Plan, Problem, Proof, RunId, Sharing, Size,
+    SpaceKind, Step, TensorId,
 };
 use std::collections::BTreeSet;
 
@@ -23,23 +23,82 @@ pub(super) fn judge(
             faults.push(Fault::WrongStatistic { name, found, wanted });
         }
     }
-    let shown = certificate(graph, plan, plan.order_bound.proof);
-    bound("order", plan.order_bound, shown, faults);
-    let peak = live.map(|live| live.iter().copied().max().unwrap_or_default());
-    above_peak("order", plan.order_bound, shown, peak, faults);
-    let shown = match (plan.placement_bound.proof, live) {
-        (Proof::LiveSum(_), None) => return,
-        (Proof::LiveSum(Step(step)), Some(live)) => live.get(RunId::new(step)).copied(),
-        (proof, _) => certificate(graph, plan, proof),
-    };
-    bound("placement", plan.placement_bound, shown, faults);
-    above_peak("placement", plan.placement_bound, shown, peak, faults);
+    judge_order(graph, plan, live, faults);
+    if let Some(live) = live {
+        judge_placement(graph, plan, live, faults);
+    }
 }
 
-/// A bound that is shown, and still above what this very plan needs, is none.
+fn judge_order(
+    graph: &Graph,
+    plan: &Plan,
+    live: Option<&IndexVec<RunId, Bytes>>,
+    faults: &mut Vec<Fault>,
+) {
+    let claim = &plan.order_bound;
+    let shown = certificate(graph, plan, &claim.proof);
+    bound("order", claim, shown, faults);
+    let peak = live.map(|live| live.iter().copied().max().unwrap_or_default());
+    above_peak("order", claim, shown, peak, faults);
+}
+
+/// What is claimed about this schedule, whose `live` bytes the replay has seen.
+fn judge_placement(
+    graph: &Graph,
+    plan: &Plan,
+    live: &IndexVec<RunId, Bytes>,
+    faults: &mut Vec<Fault>,
+) {
+    let (which, claim) = ("placement", &plan.placement_bound);
+    match &claim.proof {
+        Proof::LiveSum(Step(step)) => {
+            bound(which, claim, live.get(RunId::new(*step)).copied(), faults);
+        }
+        Proof::Stacked { .. } | Proof::Items(_) | Proof::Search => {
+            if let Err(fault) = by_buffers(graph, plan, claim) {
+                faults.push(as_fault(which, claim, fault));
+                return;
+            }
+            let arena = arena_bytes(plan);
+            if arena < claim.bytes.0 {
+                let (bound, arena) = (claim.bytes, Bytes(arena));
+                faults.push(Fault::BoundAboveArena { which, bound, arena });
+            }
+        }
+        proof => {
+            let shown = certificate(graph, plan, proof);
+            bound(which, claim, shown, faults);
+            let peak = live.iter().copied().max().unwrap_or_default();
+            above_peak(which, claim, shown, Some(peak), faults);
+        }
+    }
+}
+
+/// Judges a claim about the buffers of the plan, as items that are to be placed.
+fn by_buffers(graph: &Graph, plan: &Plan, claim: &Bound) -> Result<Shown, BoundFault> {
+    let wrong = || BoundFault::WrongProof { found: claim.proof.to_string() };
+    let problem = match &claim.proof {
+        Proof::Stacked { step, .. } => items::at_step(graph, plan, *step),
+        Proof::Items(buffers) => items::of_buffers(graph, plan, buffers),
+        _ => Some(Problem::default()),
+    };
+    check_bound(&problem.ok_or_else(wrong)?, claim)
+}
+
+fn as_fault(which: &'static str, claim: &Bound, fault: BoundFault) -> Fault {
+    let bound = claim.bytes;
+    match fault {
+        BoundFault::WrongProof { found } => Fault::WrongProof { which, found },
+        BoundFault::NotShown { found, shown } => Fault::BoundNotShown { which, found, shown },
+        BoundFault::ItemsFit { items, .. } => Fault::ItemsFit { which, bound, items },
+        BoundFault::TooHard { items, .. } => Fault::ProofTooHard { which, bound, items },
+    }
+}
+
+/// A bound that is shown, or quoted, and still above what this very plan needs, is none.
 fn above_peak(
     which: &'static str,
-    claim: Bound,
+    claim: &Bound,
     shown: Option<Bytes>,
     peak: Option<Bytes>,
     faults: &mut Vec<Fault>,
@@ -55,18 +114,21 @@ type Row = (&'static str, u64, u64);
 
 fn sizes(graph: &Graph, plan: &Plan) -> Vec<Row> {
     let stats = &plan.stats;
-    let arenas = plan.spaces.iter().filter(|space| space.kind == SpaceKind::Arena);
     let placed = || graph.tensors().iter_enumerated().filter(|&(id, _)| is_placed(graph, plan, id));
     let sizes = placed().filter_map(|(_, tensor)| tensor.size.bound());
     let no_reuse: Bytes = sizes.map(|bytes| padded(plan, bytes)).sum();
     let pooled = placed().filter(|(_, tensor)| tensor.size == Size::Unknown).count();
-    // A hostile plan may have several arenas whose sizes add up to anything.
-    let arena = arenas.fold(0, |sum: u64, space| sum.saturating_add(space.size.0));
     vec![
-        ("arena_bytes", stats.arena_bytes.0, arena),
+        ("arena_bytes", stats.arena_bytes.0, arena_bytes(plan)),
         ("no_reuse_bytes", stats.no_reuse_bytes.0, no_reuse.0),
         ("pool_tensors", stats.pool_tensors as u64, pooled as u64),
     ]
+}
+
+fn arena_bytes(plan: &Plan) -> u64 {
+    let arenas = plan.spaces.iter().filter(|space| space.kind == SpaceKind::Arena);
+    // A hostile plan may have several arenas whose sizes add up to anything.
+    arenas.fold(0, |sum: u64, space| sum.saturating_add(space.size.0))
 }
 
 fn peaks(plan: &Plan, live: &IndexVec<RunId, Bytes>) -> [Row; 2] {
@@ -78,9 +140,9 @@ fn peaks(plan: &Plan, live: &IndexVec<RunId, Bytes>) -> [Row; 2] {
     ]
 }
 
-fn bound(which: &'static str, bound: Bound, shown: Option<Bytes>, faults: &mut Vec<Fault>) {
+fn bound(which: &'static str, bound: &Bound, shown: Option<Bytes>, faults: &mut Vec<Fault>) {
     match shown {
-        None => faults.push(Fault::WrongProof { which, found: format!("{:?}", bound.proof) }),
+        None => faults.push(Fault::WrongProof { which, found: bound.proof.to_string() }),
         Some(shown) if bound.bytes > shown => {
             faults.push(Fault::BoundNotShown { which, found: bound.bytes, shown });
         }
@@ -89,14 +151,16 @@ fn bound(which: &'static str, bound: Bound, shown: Option<Bytes>, faults: &mut V
 }
 
 /// The bytes that a certificate for every order shows; `None` if it is none, or names what is not there.
-fn certificate(graph: &Graph, plan: &Plan, proof: Proof) -> Option<Bytes> {
-    match proof {
+/// A search shows whatever it claims, as it can only be quoted.
+fn certificate(graph: &Graph, plan: &Plan, proof: &Proof) -> Option<Bytes> {
+    match *proof {
         Proof::Trivial => Some(Bytes::ZERO),
         Proof::Outputs => Some(outputs(graph, plan)),
         Proof::WorkingSet(op) => {
             graph.ops().get(op).is_some().then(|| working_set(graph, plan, op))
         }
-        Proof::LiveSum(_) => None,
+        Proof::Search => Some(Bytes(u64::MAX)),
+        Proof::LiveSum(_) | Proof::Stacked { .. } | Proof::Items(_) => None,
     }
 }
 

@@ -102,6 +102,14 @@ pub enum Fault {
     BoundNotShown { which: &'static str, found: Bytes, shown: Bytes },
     #[error("the {which} bound is {bound}, above the peak of the plan, {peak}")]
     BoundAbovePeak { which: &'static str, bound: Bytes, peak: Bytes },
+    #[error("the {which} bound is {bound}, above the arena of the plan, {arena}")]
+    BoundAboveArena { which: &'static str, bound: Bytes, arena: Bytes },
+    #[error("the {which} bound claims {bound} for {items} buffers, which fit into less")]
+    ItemsFit { which: &'static str, bound: Bytes, items: usize },
+    #[error(
+        "the {which} bound claims {bound} for {items} buffers, too hard for the checker to show"
+    )]
+    ProofTooHard { which: &'static str, bound: Bytes, items: usize },
     #[error("these are {kept} faults, and the check ends here; at least {more} more were found")]
     More { kept: usize, more: usize },
     #[error("the {which} bound has a proof of the wrong kind: {found}")]

@@ -23,20 +23,25 @@
 //!    is a part of the output and lies in its place; what was overwritten is freed right after the run; what
 //!    is written is held; every read sees the bytes of the right writer, through
 //!    views and mutations; at the end every output of the graph is held and right.
-//! 4. *Claims* (`claims`): statistics are recomputed, certificates of bounds verified; those about what is
-//!    live only if the replay found no fault.
+//! 4. *Claims* (`claims`, `bounds`): statistics are recomputed, certificates of bounds verified; those about
+//!    what is live only if the replay found no fault. A bound without a certificate is accepted as quoted,
+//!    unless the plan itself lies below it.
 //!
 //! Rules for threads (every write ordered after every access to the value before it, by data or fences) and
 //! for budgets (spill, restore) join at `replay`. Faults in the tables end the check, since nothing can be
 //! replayed with ids that mean nothing. Cost: O((events + operands) log n).
 
+mod bounds;
 mod claims;
 mod fault;
+mod items;
 mod packing;
 mod replay;
 mod shadow;
 mod tables;
+mod together;
 
+pub use bounds::{BoundFault, Shown, check_bound};
 pub use fault::{Fault, Faults};
 pub use packing::{PlacementFault, check_placement};
 

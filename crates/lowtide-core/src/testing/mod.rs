@@ -6,9 +6,11 @@
 //! ~~~
 //! One generator for all crates: two would drift apart.
 
+mod arena;
 mod cut;
 mod large;
 
+pub use arena::{TinyLimits, fits, least_arena, tiny_problem};
 pub use cut::{Cut, CutConfig, cut_problem};
 pub use large::large_graph;
 

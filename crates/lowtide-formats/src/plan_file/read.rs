@@ -73,8 +73,8 @@ fn plan(file: Document) -> Result<Plan, PlanFileError> {
         buffers: buffers(file.buffers)?,
         residences: residences(file.residences)?,
         events: file.events.rows("events")?,
-        order_bound: bound("order_bound", &file.order_bound)?,
-        placement_bound: bound("placement_bound", &file.placement_bound)?,
+        order_bound: bound("order_bound", file.order_bound)?,
+        placement_bound: bound("placement_bound", file.placement_bound)?,
         stats: stats(&file.stats)?,
     })
 }
@@ -279,24 +279,42 @@ struct ProofRow {
     op: Value,
     #[serde(default)]
     step: Value,
+    #[serde(default)]
+    align: Value,
+    #[serde(default)]
+    buffers: Option<Column<BufferId>>,
 }
 
-fn bound(name: &str, row: &BoundRow) -> Result<Bound, Misfit> {
-    let kind = if let Value::Text(kind) = &row.proof.kind { &**kind } else { "" };
-    let proof = match kind {
-        "trivial" => Proof::Trivial,
-        "outputs" => Proof::Outputs,
-        "working_set" => Proof::WorkingSet(OpId::at(format!("{name}.proof.op"), &row.proof.op)?),
-        "live_sum" => Proof::LiveSum(Step::at(format!("{name}.proof.step"), &row.proof.step)?),
-        _ => {
-            return Err(Misfit {
-                place: format!("{name}.proof.kind"),
-                found: row.proof.kind.to_string(),
-                wanted: "\"trivial\", \"working_set\", \"outputs\" or \"live_sum\"",
-            });
+fn bound(name: &str, row: BoundRow) -> Result<Bound, Misfit> {
+    let bytes = Bytes::at(format!("{name}.bytes"), &row.bytes)?;
+    Ok(Bound { bytes, proof: proof(&format!("{name}.proof"), row.proof)? })
+}
+
+fn proof(name: &str, row: ProofRow) -> Result<Proof, Misfit> {
+    let step = || Step::at(format!("{name}.step"), &row.step);
+    let kind = if let Value::Text(kind) = &row.kind { &**kind } else { "" };
+    Ok(match (kind, row.buffers) {
+        ("trivial", _) => Proof::Trivial,
+        ("outputs", _) => Proof::Outputs,
+        ("working_set", _) => Proof::WorkingSet(OpId::at(format!("{name}.op"), &row.op)?),
+        ("live_sum", _) => Proof::LiveSum(step()?),
+        ("stacked", _) => {
+            Proof::Stacked { step: step()?, align: Align::at(format!("{name}.align"), &row.align)? }
         }
-    };
-    Ok(Bound { bytes: Bytes::at(format!("{name}.bytes"), &row.bytes)?, proof })
+        ("items", Some(buffers)) => Proof::Items(buffers.rows(&format!("{name}.buffers"))?.into()),
+        ("items", None) => {
+            return Err(misfit(format!("{name}.buffers"), &Value::default(), "a list"));
+        }
+        ("search", _) => Proof::Search,
+        _ => return Err(misfit(format!("{name}.kind"), &row.kind, PROOFS)),
+    })
+}
+
+const PROOFS: &str =
+    "\"trivial\", \"working_set\", \"outputs\", \"live_sum\", \"stacked\", \"items\" or \"search\"";
+
+fn misfit(place: String, found: &Value, wanted: &'static str) -> Misfit {
+    Misfit { place, found: found.to_string(), wanted }
 }
 
 #[derive(Deserialize)]

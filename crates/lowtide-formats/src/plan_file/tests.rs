@@ -1,6 +1,8 @@
 use super::*;
 use crate::sample;
-use lowtide_core::{Bound, Event, Fingerprint, Lists, Plan, PlanStats, Proof};
+use lowtide_core::{
+    Align, Bound, BufferId, Bytes, Event, Fingerprint, Lists, Plan, PlanStats, Proof, Step,
+};
 
 fn text(plan: &Plan) -> String {
     let mut out = Vec::new();
@@ -37,6 +39,18 @@ fn an_empty_plan_is_read_back() {
         ..sample::plan()
     };
     assert_eq!(read_plan(text(&plan).as_bytes()).unwrap(), plan);
+}
+
+#[test]
+fn every_proof_is_read_back() {
+    let align = Align::new(256).unwrap();
+    let items = |ids: &[u32]| Proof::Items(ids.iter().map(|&id| BufferId::new(id)).collect());
+    let stacked = Proof::Stacked { step: Step(7), align };
+    for proof in [stacked, items(&[]), items(&[3, 0, 9]), Proof::Search] {
+        let placement_bound = Bound { bytes: Bytes(500), proof };
+        let plan = Plan { placement_bound, ..sample::plan() };
+        assert_eq!(read_plan(text(&plan).as_bytes()).unwrap(), plan);
+    }
 }
 
 #[test]
@@ -87,6 +101,11 @@ fn wrong_scalars_are_told_by_their_place() {
     check_error("\"align\":64", "\"align\":4194304", "align is 4194304");
     check_error("\"working_set\"", "\"faith\"", "order_bound.proof.kind is \"faith\"");
     check_error("\"op\":1", "\"op\":-1", "order_bound.proof.op is -1");
+    let live_sum = "\"kind\":\"live_sum\",";
+    let misfit = |to, wanted| check_error(live_sum, to, wanted);
+    misfit("\"kind\":\"stacked\",\"align\":3,", "placement_bound.proof.align is 3");
+    misfit("\"kind\":\"items\",", "placement_bound.proof.buffers is null; wanted a list");
+    misfit("\"kind\":\"items\",\"buffers\":[1,-1],", "placement_bound.proof.buffers[1] is -1");
     check_error("\"pool_tensors\":1", "\"pool_tensors\":1e30", "stats.pool_tensors is 1");
 }
 

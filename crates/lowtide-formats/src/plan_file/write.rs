@@ -88,8 +88,8 @@ impl Serialize for Document<'_> {
         file.serialize_field("align", &plan.align.bytes().0)?;
         file.serialize_field("order_rule", &plan.order_rule)?;
         file.serialize_field("stats", &Stats(&plan.stats))?;
-        file.serialize_field("order_bound", &BoundRow(plan.order_bound))?;
-        file.serialize_field("placement_bound", &BoundRow(plan.placement_bound))?;
+        file.serialize_field("order_bound", &BoundRow(&plan.order_bound))?;
+        file.serialize_field("placement_bound", &BoundRow(&plan.placement_bound))?;
         file.serialize_field("spaces", &column(plan.spaces.as_slice(), |&space| SpaceRow(space)))?;
         file.serialize_field("schedule", &column(plan.schedule.as_slice(), |op| op.raw()))?;
         file.serialize_field("bindings", &Bindings(plan))?;
@@ -204,13 +204,13 @@ fn unspeakable<E: Error>(what: &str) -> E {
     E::custom(format_args!("version {PLAN_VERSION} of the plan file has no word for {what}"))
 }
 
-struct BoundRow(Bound);
+struct BoundRow<'a>(&'a Bound);
 
-impl Serialize for BoundRow {
+impl Serialize for BoundRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut row = serializer.serialize_struct("bound", 2)?;
         row.serialize_field("bytes", &self.0.bytes.0)?;
-        row.serialize_field("proof", &proof::<S::Error>(self.0.proof)?)?;
+        row.serialize_field("proof", &proof::<S::Error>(&self.0.proof)?)?;
         row.end()
     }
 }
@@ -222,14 +222,24 @@ enum ProofRow {
     WorkingSet { op: u32 },
     Outputs,
     LiveSum { step: u32 },
+    Stacked { step: u32, align: u64 },
+    Items { buffers: Vec<u32> },
+    Search,
 }
 
-fn proof<E: Error>(proof: Proof) -> Result<ProofRow, E> {
+fn proof<E: Error>(proof: &Proof) -> Result<ProofRow, E> {
     match proof {
         Proof::Trivial => Ok(ProofRow::Trivial),
         Proof::WorkingSet(op) => Ok(ProofRow::WorkingSet { op: op.raw() }),
         Proof::Outputs => Ok(ProofRow::Outputs),
         Proof::LiveSum(step) => Ok(ProofRow::LiveSum { step: step.0 }),
+        Proof::Stacked { step, align } => {
+            Ok(ProofRow::Stacked { step: step.0, align: align.bytes().0 })
+        }
+        Proof::Items(buffers) => {
+            Ok(ProofRow::Items { buffers: buffers.iter().map(|id| id.raw()).collect() })
+        }
+        Proof::Search => Ok(ProofRow::Search),
         other => Err(unspeakable(&format!("proof {other:?}"))),
     }
 }

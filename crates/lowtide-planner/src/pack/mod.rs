@@ -14,9 +14,14 @@
 
 mod exact;
 mod fit;
+mod lower;
 mod placed;
 mod skyline;
 mod sweep;
+mod witness;
+
+pub use lower::placement_bound;
+pub use witness::{Witness, certify, witness};
 
 use fit::first_fit;
 use lowtide_core::{Align, BufferId, Bytes, Item, Placement, Problem};

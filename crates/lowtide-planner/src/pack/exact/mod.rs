@@ -58,6 +58,20 @@ pub(super) fn improve(problem: &Problem, known: Bytes, bound: Bytes, steps: &mut
     best
 }
 
+/// Whether there is a placement within a capacity; `None` if that is not known in time, or the search does not
+/// take such a problem.
+pub(super) fn fits(problem: &Problem, capacity: Bytes, steps: &mut u64) -> Option<bool> {
+    let instance = Instance::new(problem)?;
+    if *steps == 0 {
+        return None;
+    }
+    match place_within(&instance, capacity.0, steps) {
+        Answer::Found(_) => Some(true),
+        Answer::Impossible => Some(false),
+        Answer::Unknown => None,
+    }
+}
+
 fn placement(
     problem: &Problem,
     instance: &Instance,
