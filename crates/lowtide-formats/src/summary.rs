@@ -156,6 +156,8 @@ pub struct PackSummary {
     pub buffers: usize,
     /// No placement can do with less.
     pub lower_bound_bytes: u64,
+    /// Why, in a few words.
+    pub bound_proof: String,
     /// The arena found, or the one that the given offsets need.
     pub arena_bytes: u64,
     /// Whether no placement is smaller.

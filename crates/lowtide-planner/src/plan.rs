@@ -2,11 +2,11 @@
 
 use crate::share::{ARENA, Layout, share};
 use crate::{
-    ColourBy, Colouring, OrderRule, PlanConfig, bounds, colour, events, fewest_colours, pack,
-    score_order,
+    ColourBy, Colouring, OrderRule, Packing, PlanConfig, bounds, colour, events, fewest_colours,
+    pack, placement_bound, score_order,
 };
 use lowtide_core::{
-    Bound, Buffer, BufferId, Bytes, Graph, Order, Placement, Plan, PlanStats, Problem, Proof,
+    Bound, Buffer, BufferId, Bytes, Graph, Id, Order, Placement, Plan, PlanStats, Problem, Proof,
     Reuse, Size, Step,
 };
 
@@ -89,6 +89,9 @@ struct Candidate {
     /// The buffer of each item that is placed.
     buffers: Vec<BufferId>,
     placement: Placement,
+    /// The most that is live.
+    live: Bound,
+    /// Below this no placement of this order can come.
     bound: Bound,
 }
 
@@ -96,9 +99,13 @@ impl Candidate {
     fn new(graph: &Graph, rule: &'static str, order: Order, config: &PlanConfig) -> Self {
         let layout = share(graph, &order, config);
         let (problem, buffers) = layout.problem();
-        let bound = bounds::live_bound(&bounds::live_sums(&problem));
-        let placement = place(&problem, bound.bytes, config);
-        Self { rule, order, layout, buffers, placement, bound }
+        let live = bounds::live_bound(&bounds::live_sums(&problem));
+        let (placement, mut bound) = place(&problem, config);
+        if let Proof::Items(items) = &mut bound.proof {
+            // In the plan, buffers that lie in no arena are counted too.
+            items.iter_mut().for_each(|item| *item = buffers[item.index()]);
+        }
+        Self { rule, order, layout, buffers, placement, live, bound }
     }
 
     /// Whether no order can have a smaller arena.
@@ -107,7 +114,7 @@ impl Candidate {
     }
 
     fn tried(&self) -> Tried {
-        Tried { rule: self.rule, peak: self.bound.bytes, arena: self.placement.size }
+        Tried { rule: self.rule, peak: self.live.bytes, arena: self.placement.size }
     }
 
     fn plan(&self, graph: &Graph, config: &PlanConfig) -> Plan {
@@ -140,13 +147,13 @@ impl Candidate {
         let placed =
             || graph.tensors().iter_enumerated().filter(|&(id, _)| config.places(graph, id));
         let padded = |bytes: Bytes| bytes.align_up(config.align).expect("sizes fit with padding");
-        let peak_step = match self.bound.proof {
+        let peak_step = match self.live.proof {
             Proof::LiveSum(step) => step,
             _ => Step::ZERO,
         };
         PlanStats {
             no_reuse_bytes: placed().filter_map(|(_, t)| t.size.bound()).map(padded).sum(),
-            peak_live_bytes: self.bound.bytes,
+            peak_live_bytes: self.live.bytes,
             peak_step,
             arena_bytes: self.placement.size,
             pool_tensors: placed().filter(|(_, tensor)| tensor.size == Size::Unknown).count(),
@@ -154,12 +161,16 @@ impl Candidate {
     }
 }
 
-fn place(problem: &Problem, bound: Bytes, config: &PlanConfig) -> Placement {
-    match config.reuse {
-        Reuse::Pack => pack(problem, bound, config.pack_steps).placement,
+fn place(problem: &Problem, config: &PlanConfig) -> (Placement, Bound) {
+    let placement = match config.reuse {
+        Reuse::Pack => {
+            let Packing { placement, bound, .. } = pack(problem, config.pack_steps);
+            return (placement, bound);
+        }
         Reuse::Colour => colour(problem, config.colour_by).placement(),
         Reuse::Safe => side_by_side(problem),
-    }
+    };
+    (placement, placement_bound(problem))
 }
 
 /// Every item has its own bytes.

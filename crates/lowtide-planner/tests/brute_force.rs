@@ -55,13 +55,13 @@ fn packings_are_right_and_between_the_bound_and_nothing_shared() {
     arbtest::arbtest(|u| {
         let problem = tiny(u, 3)?;
         let steps = *u.choose(&[0, 5, 1_000_000])?;
-        let packing = pack(&problem, Bytes::ZERO, steps);
+        let packing = pack(&problem, steps);
         assert_eq!(check_placement(&problem, &packing.placement), [], "{problem:#?}");
         let live = live_sums(&problem).into_iter().max().unwrap_or_default();
         let least = least(&problem);
         assert!(live <= least, "{problem:#?}");
         assert!(least <= packing.placement.size, "{problem:#?}");
-        assert!(packing.bound <= least, "{problem:#?}");
+        assert!(packing.bound.bytes <= least, "{problem:#?}");
         Ok(())
     })
     .budget_ms(2000);
@@ -73,13 +73,26 @@ fn the_search_finds_the_least_arena_and_proves_it() {
         // Of one rectangle each, from their bases on, and none of them fixed: what the search takes.
         let plain = |item: &Item| Item::new(item.extent(), item.span(), item.align);
         let problem = Problem::new(tiny(u, 1)?.items().iter().map(plain).collect()).unwrap();
-        let packing = pack(&problem, Bytes::ZERO, 10_000_000);
+        let packing = pack(&problem, 10_000_000);
         let least = least(&problem);
-        assert_eq!((packing.placement.size, packing.bound), (least, least), "{problem:#?}");
+        assert_eq!((packing.placement.size, packing.bound.bytes), (least, least), "{problem:#?}");
         assert_eq!(check_placement(&problem, &packing.placement), [], "{problem:#?}");
         Ok(())
     })
     .budget_ms(2000);
+}
+
+#[test]
+fn what_is_never_there_ends_inside_all_the_same() {
+    let item = |bytes, start, end| {
+        Item::new(Bytes(bytes), Interval::new(Step(start), Step(end)), Align::ONE)
+    };
+    let live = [(3, 0, 2), (5, 1, 3), (2, 2, 4), (4, 0, 1), (6, 3, 4), (100, 2, 2)];
+    let items = live.into_iter().map(|(bytes, start, end)| item(bytes, start, end)).collect();
+    let problem = Problem::new(items).unwrap();
+    let packing = pack(&problem, 1_000_000);
+    assert_eq!(check_placement(&problem, &packing.placement), []);
+    assert_eq!(packing.placement.size, Bytes(100));
 }
 
 /// Fewest colours by trying all assignments.
@@ -154,7 +167,7 @@ fn pins_are_kept_where_they_can_be() {
     let items =
         [Item::new(Bytes(8), span, Align::ONE), pinned, Item::new(Bytes(4), span, Align::ONE)];
     let problem = Problem::new(IndexVec::from(items.to_vec())).unwrap();
-    let Placement { offsets, size } = pack(&problem, Bytes::ZERO, 1000).placement;
+    let Placement { offsets, size } = pack(&problem, 1000).placement;
     assert_eq!((offsets.as_slice(), size), (&[Bytes(0), Bytes(8), Bytes(16)][..], Bytes(20)));
     assert_eq!(offsets.ids().map(Id::index).max(), Some(2));
 }

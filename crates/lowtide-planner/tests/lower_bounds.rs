@@ -41,11 +41,11 @@ fn no_bound_is_above_the_least_arena_and_each_is_certified() {
 fn packings_are_above_the_least_arena_and_equal_to_it_where_that_is_proven() {
     for limits in [ALL, PLAIN] {
         on_problems(TinyLimits { pins: false, ..limits }, |problem, least, _| {
-            let packing = pack(problem, placement_bound(problem).bytes, ENOUGH);
+            let packing = pack(problem, ENOUGH);
             let size = packing.placement.size;
             assert_eq!(check_placement(problem, &packing.placement), []);
-            assert!(packing.bound <= least && least <= size, "{problem:#?}");
-            assert!(size > packing.bound || size == least, "{problem:#?}");
+            assert!(packing.bound.bytes <= least && least <= size, "{problem:#?}");
+            assert!(size > packing.bound.bytes || size == least, "{problem:#?}");
         });
     }
 }

@@ -9,8 +9,9 @@
 //! other rules look at all placed items that live together with the next one; they run within a budget of
 //! such pairs, give up as soon as they cannot beat the best so far, and are not tried once one meets the
 //! bound. Holes are filled from below: over the models at hand, taking the tightest hole instead never won.
-//! Of thousands of items, `skyline` then places whole rows into the lowest valley, many times. What is left of the budget goes into `exact`, which finds the smallest placement or proves that there is
-//! none below, if it is given the time; the same budget gives the same placement on every machine.
+//! Of thousands of items, `skyline` then places whole rows into the lowest valley, many times. What is left of
+//! the budget goes into `exact`, which finds the smallest placement or proves that there is none below, if it
+//! is given the time; the same budget gives the same placement on every machine.
 
 mod exact;
 mod fit;
@@ -24,7 +25,7 @@ pub use lower::placement_bound;
 pub use witness::{Witness, certify, witness};
 
 use fit::first_fit;
-use lowtide_core::{Align, BufferId, Bytes, Item, Placement, Problem};
+use lowtide_core::{Align, Bound, BufferId, Bytes, Item, Placement, Problem};
 
 /// A placement and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +34,8 @@ pub struct Packing {
     pub placement: Placement,
     /// Which rule won.
     pub rule: &'static str,
-    /// No placement is smaller: the bound that was given, or what a finished search has proven above that.
-    pub bound: Bytes,
+    /// No placement is smaller, and why.
+    pub bound: Bound,
     /// Pairs of items looked at.
     pub steps: u64,
 }
@@ -63,19 +64,25 @@ fn by_lifetime(item: &Item) -> (u64, u64) {
     (u64::MAX - u64::from(item.span().len()), u64::MAX - item.extent().0)
 }
 
-/// Packs within a budget of `steps` pairs; stops once the arena is as small as `bound`.
-pub fn pack(problem: &Problem, bound: Bytes, steps: u64) -> Packing {
+/// Packs within a budget of `steps` pairs; stops once the arena is as small as a lower bound.
+pub fn pack(problem: &Problem, steps: u64) -> Packing {
+    let bound = placement_bound(problem);
+    let least = bound.bytes;
     let mut left = steps;
     let mut best = by_rules(problem, bound, &mut left);
-    if best.placement.size > bound
+    if best.placement.size > least
         && problem.items().len() > TOO_MANY_TO_SEARCH
-        && let Some(placement) = skyline::improve(problem, &best.placement, bound, &mut left)
+        && let Some(placement) = skyline::improve(problem, &best.placement, least, &mut left)
     {
         best = Packing { placement, rule: "skyline", ..best };
     }
-    if best.placement.size > bound {
-        let searched = exact::improve(problem, best.placement.size, bound, &mut left);
-        best.bound = searched.bound;
+    if best.placement.size > least {
+        let searched = exact::improve(problem, best.placement.size, least, &mut left);
+        if searched.bound > least {
+            let proof = certify(problem, searched.bound, &mut left);
+            let proof = proof.expect("a finished search found nothing below its bound");
+            best.bound = Bound { bytes: searched.bound, proof };
+        }
         if let Some(placement) = searched.placement {
             best = Packing { placement, rule: "search", ..best };
         }
@@ -85,13 +92,14 @@ pub fn pack(problem: &Problem, bound: Bytes, steps: u64) -> Packing {
 }
 
 /// The best of the greedy rules.
-fn by_rules(problem: &Problem, bound: Bytes, left: &mut u64) -> Packing {
+fn by_rules(problem: &Problem, bound: Bound, left: &mut u64) -> Packing {
+    let least = bound.bytes;
     let mut best = Packing { bound, ..first_packing(problem) };
     let is_large = problem.items().len() > TOO_MANY_TO_SEARCH;
     let mut some = if is_large { RULES_AT_SCALE.min(left.div_ceil(16)) } else { *left };
     *left -= some;
     for (name, key) in RULES {
-        if best.placement.size <= bound || some == 0 {
+        if best.placement.size <= least || some == 0 {
             break;
         }
         let order = sorted(problem, key);
@@ -117,7 +125,7 @@ fn first_packing(problem: &Problem) -> Packing {
             *offset = item.pin.unwrap_or(base + *offset);
         }
     }
-    Packing { placement, rule: "time", bound: Bytes::ZERO, steps: 0 }
+    Packing { placement, rule: "time", bound: Bound::NONE, steps: 0 }
 }
 
 /// All items, fixed offsets first, then by the rule, ties by id.

@@ -3,10 +3,10 @@
 use super::args::PackArgs;
 use super::{Answer, out, progress};
 use anyhow::{Context, bail};
-use lowtide::core::check::{PlacementFault, check_placement};
-use lowtide::core::{BufferId, Bytes, Step};
+use lowtide::core::check::{PlacementFault, check_bound, check_placement};
+use lowtide::core::{Bound, BufferId, Bytes, Problem, Step};
 use lowtide::formats::{self, NamedProblem, PackSummary};
-use lowtide::planner::{live_bound, live_sums, pack};
+use lowtide::planner::{Packing, Witness, pack, placement_bound, witness};
 
 pub(super) fn run(args: &PackArgs) -> anyhow::Result<Answer> {
     let name = args.problem.display().to_string();
@@ -14,15 +14,18 @@ pub(super) fn run(args: &PackArgs) -> anyhow::Result<Answer> {
     let bytes = out::read_file(&args.problem)?;
     let named = formats::read_problem(&bytes)
         .with_context(|| format!("`{name}` is not a placement problem that can be read"))?;
-    let bound = live_bound(&live_sums(&named.problem)).bytes;
+    let bound = placement_bound(&named.problem);
     let start = Figures { name: &name, named: &named, bound };
     if args.check { start.judge(args) } else { start.solve(args) }
 }
 
+/// So many buffers are named in a message.
+const MOST_NAMED: usize = 20;
+
 struct Figures<'a> {
     name: &'a str,
     named: &'a NamedProblem,
-    bound: Bytes,
+    bound: Bound,
 }
 
 impl Figures<'_> {
@@ -30,38 +33,58 @@ impl Figures<'_> {
         let problem =
             &self.named.pinned().with_context(|| format!("`{}` is no problem", self.name))?;
         let steps = args.effort.steps();
-        let (packing, seconds) = progress::during(&format!("packing {}", self.name), || {
-            pack(problem, self.bound, steps)
-        });
+        let (packing, seconds) =
+            progress::during(&format!("packing {}", self.name), || pack(problem, steps));
         let faults = check_placement(problem, &packing.placement);
         if let Some(fault) = faults.first() {
             // Only fixed offsets can clash; whatever else were wrong would be our own fault.
             bail!("`{}` fixes offsets that cannot be kept: {}", self.name, self.words(fault));
         }
+        check_bound(problem, &packing.bound).context("the packer's bound is not shown")?;
         if let Some(path) = &args.output {
             let placement = &packing.placement;
             out::write_file(path, |file| formats::write_placement(self.named, placement, file))?;
         }
-        let rule = format!("placed by {}", packing.rule);
-        let proven = Figures { bound: packing.bound, ..*self };
-        print(args, &proven.summary(args, packing.placement.size, Vec::new(), seconds), &rule)?;
-        Ok(proven.within(args, packing.placement.size))
+        let Packing { placement, rule, bound, .. } = packing;
+        let (rule, arena) = (format!("placed by {rule}"), placement.size);
+        let proven = Figures { name: self.name, named: self.named, bound };
+        print(args, &proven.summary(args, arena, Vec::new(), seconds), &rule)?;
+        Ok(proven.within(args, problem, arena))
     }
 
     /// Whether the arena fits the capacity, if one was given; says why not.
-    fn within(&self, args: &PackArgs, arena: Bytes) -> Answer {
+    fn within(&self, args: &PackArgs, problem: &Problem, arena: Bytes) -> Answer {
         let Some(capacity) = args.capacity.filter(|&capacity| arena > capacity) else {
             return Answer::Yes;
         };
-        let why = if self.bound > capacity {
-            format!("none is smaller than {}", self.bound)
+        let why = if self.bound.bytes > capacity {
+            let bound = &self.bound;
+            let why = self.why_not(problem, capacity, args.effort.steps());
+            format!(
+                "impossible: no placement takes less than {} ({}){why}",
+                bound.bytes, bound.proof
+            )
         } else {
-            "no smaller one was found, though none is excluded".to_owned()
+            "none was found within the effort, and none is excluded".to_owned()
         };
         let text =
             format!("over capacity: the arena takes {arena}, the capacity is {capacity}; {why}");
         out::message(&text);
         Answer::No
+    }
+
+    /// The buffers that cannot be placed together within a capacity, if they are found.
+    fn why_not(&self, problem: &Problem, capacity: Bytes, mut steps: u64) -> String {
+        let Some(Witness { items, is_smallest }) = witness(problem, capacity, &mut steps) else {
+            return String::new();
+        };
+        let named = items.iter().take(MOST_NAMED).map(|&item| format!("`{}`", self.id(item)));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = items.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let rest = if is_smallest { "; without any of them the others fit" } else { "" };
+        let count = items.len();
+        format!(";\n  {count} buffers cannot be placed together within it: {named}{more}{rest}")
     }
 
     fn judge(&self, args: &PackArgs) -> anyhow::Result<Answer> {
@@ -73,7 +96,11 @@ impl Figures<'_> {
         let verdict = if faults.is_empty() { "right" } else { "wrong" };
         let words = faults.iter().map(|fault| self.words(fault)).collect();
         print(args, &self.summary(args, placement.size, words, seconds), verdict)?;
-        Ok(if faults.is_empty() { self.within(args, placement.size) } else { Answer::No })
+        Ok(if faults.is_empty() {
+            self.within(args, &self.named.problem, placement.size)
+        } else {
+            Answer::No
+        })
     }
 
     fn words(&self, fault: &PlacementFault) -> String {
@@ -111,9 +138,10 @@ impl Figures<'_> {
             problem: self.name.to_owned(),
             ok: faults.is_empty() && args.capacity.is_none_or(|capacity| arena <= capacity),
             buffers: self.named.problem.items().len(),
-            lower_bound_bytes: self.bound.0,
+            lower_bound_bytes: self.bound.bytes.0,
+            bound_proof: self.bound.proof.to_string(),
             arena_bytes: arena.0,
-            proven: faults.is_empty() && arena <= self.bound,
+            proven: faults.is_empty() && arena <= self.bound.bytes,
             faults,
             seconds,
         }
@@ -133,7 +161,8 @@ fn print(args: &PackArgs, summary: &PackSummary, verdict: &str) -> anyhow::Resul
     if summary.faults.is_empty() {
         let optimal = if summary.proven { "optimal, proven" } else { "not proven optimal" };
         lines.push(format!("  arena        {}, {optimal}", size(*arena_bytes)));
-        lines.push(format!("  lower bound  {}", size(*lower_bound_bytes)));
+        let bound = size(*lower_bound_bytes);
+        lines.push(format!("  lower bound  {bound}, {}", summary.bound_proof));
     }
     lines.extend(summary.faults.iter().map(|fault| format!("  fault: {fault}")));
     out::print(&(lines.join("\n") + "\n"))

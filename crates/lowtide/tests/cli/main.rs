@@ -231,9 +231,13 @@ fn over_capacity_is_an_answer_with_a_reason() {
     let reason = String::from_utf8(output.stderr).unwrap();
     assert!(reason.contains("no order can do with less than 4.00 MiB"), "{reason}");
     let hard = testdata("problems").join("A.1048576.csv").display().to_string();
-    let output = lowtide(&["pack", &hard, "--capacity", "1MiB", "--json"]);
+    let output = lowtide(&["pack", &hard, "--capacity", "1MiB", "--effort", "fast", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("none is excluded"));
+    let output = lowtide(&["pack", &hard, "--capacity", "1000KiB", "--effort", "fast"]);
+    assert_eq!(output.status.code(), Some(1));
+    let reason = String::from_utf8(output.stderr).unwrap();
+    assert!(reason.contains("impossible") && reason.contains("without any of them"), "{reason}");
     refused(&["plan", &unet, "--capacity", "lots"]);
 }
 

@@ -67,7 +67,9 @@ pub(super) fn place_within(instance: &Instance, capacity: u64, steps: &mut u64) 
             End::OutOfWork => {}
         }
         failures = state.failures;
-        failures.iter_mut().for_each(|weight| *weight *= FORGET);
+        for weight in &mut failures {
+            *weight *= FORGET;
+        }
     }
     Answer::Unknown
 }
@@ -236,7 +238,8 @@ fn ranks_by_failures(
     let mut weight = |item: BufferId| {
         let own = failures[instance.pieces[item].sections.clone()].iter();
         let weight = if is_sum { own.sum::<f64>() } else { own.fold(0.0, |a: f64, &b| a.max(b)) };
-        (weight + 1.0) * (1.0 + below(1 << 20, random) as f64 / f64::from(1 << 20))
+        let chance = u32::try_from(below(1 << 20, random)).expect("it is below that");
+        (weight + 1.0) * (1.0 + f64::from(chance) / f64::from(1 << 20))
     };
     let weighted = instance.ids().map(|item| (weight(item), item));
     let mut items: Vec<(f64, BufferId)> = weighted.collect();
