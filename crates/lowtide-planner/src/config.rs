@@ -62,7 +62,7 @@ impl PlanConfig {
 pub enum Effort {
     /// Greedy rules, and a search of some milliseconds.
     Fast,
-    /// A search of a few tenths of a second, where greedy rules do not meet the bound.
+    /// A search of up to a second or two, where greedy rules do not meet the bound.
     #[default]
     Default,
     /// A search of a minute or so.

@@ -78,11 +78,14 @@ impl Figures<'_> {
         let Some(Witness { items, is_smallest }) = witness(problem, capacity, &mut steps) else {
             return String::new();
         };
+        if let [item] = items[..] {
+            return format!("; `{}` alone takes more", self.id(item));
+        }
         let named = items.iter().take(MOST_NAMED).map(|&item| format!("`{}`", self.id(item)));
         let named = named.collect::<Vec<_>>().join(", ");
         let more = items.len().saturating_sub(MOST_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let rest = if is_smallest { "; without any of them the others fit" } else { "" };
+        let rest = if is_smallest { "; with any one of them left out, these fit" } else { "" };
         let count = items.len();
         format!(";\n  {count} buffers cannot be placed together within it: {named}{more}{rest}")
     }

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::ground::{Ground, Valley};
 use super::row::Row;
-use lowtide_core::{Bytes, IndexVec, Placement, Problem};
+use lowtide_core::{Bytes, IndexVec, Item, Placement, Problem};
 
 /// What differs from pass to pass.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +81,8 @@ const LITTLE: f32 = 0.001;
 impl<'a> Tower<'a> {
     fn new(problem: &'a Problem, axis: &'a Axis, pass: Pass) -> Self {
         let offsets = IndexVec::filled(problem.items().len(), Bytes::ZERO);
+        // What is never there lies at the bottom, and ends inside all the same.
+        let tallest = problem.items().iter().map(Item::extent).max().unwrap_or_default();
         let mut tower = Self {
             problem,
             axis,
@@ -96,7 +98,7 @@ impl<'a> Tower<'a> {
             row: Row::default(),
             parts: Vec::new(),
             least: Bytes::ZERO,
-            placement: Placement { offsets, size: Bytes::ZERO },
+            placement: Placement { offsets, size: tallest },
         };
         tower.waste(0, axis.sections(), 0, 0);
         tower
