@@ -1,4 +1,5 @@
-//! Placement problems, placed and checked: those of files with the most effort, and cut ones whose optimum is known.
+//! Placement problems, placed and checked: those of files with the default and the most effort, and cut ones whose
+//! optimum is known.
 
 use anyhow::{Context, bail};
 use lowtide::core::check::{check_bound, check_placement};
@@ -13,7 +14,7 @@ const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
 /// Pairs that may be looked at for each buffer of a cut problem.
 const STEPS_EACH: u64 = 7000;
 
-/// Prints both tables; an error if a placement or its bound is wrong.
+/// Prints a row each; an error if a placement or its bound is wrong.
 pub fn run(files: &[String]) -> anyhow::Result<bool> {
     println!(
         "| problem | buffers | lower bound | arena | arena / bound | rule | proven | steps | seconds |"

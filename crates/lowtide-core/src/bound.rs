@@ -50,13 +50,6 @@ pub enum Proof {
     Search,
 }
 
-impl Proof {
-    /// Whether a checker can verify it; if not, it can only be quoted.
-    pub fn is_certificate(&self) -> bool {
-        !matches!(self, Self::Search)
-    }
-}
-
 impl fmt::Display for Proof {
     /// In a few words, for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

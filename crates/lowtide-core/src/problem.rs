@@ -138,8 +138,8 @@ impl Problem {
         Ok(Self { items, steps: end.index(), durations: Vec::new() })
     }
 
-    /// The same problem with steps that last longer or shorter. What lies where does not depend on it; a search
-    /// places first what lives long, and finds more when it knows how long that is.
+    /// The same problem with steps that last longer or shorter. Which placements are right does not depend on it;
+    /// a search places first what lives long, and finds more when it knows how long that is.
     #[must_use]
     pub fn with_durations(self, durations: Vec<u64>) -> Self {
         Self { durations, ..self }

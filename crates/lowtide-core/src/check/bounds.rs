@@ -65,10 +65,13 @@ fn items(problem: &Problem, bound: &Bound) -> Result<Shown, BoundFault> {
     let Some(named) = named.filter(|_| !is_repeated) else {
         return Err(BoundFault::WrongProof { found: bound.proof.to_string() });
     };
-    // Below nothing there is nothing to try.
-    let Some(below) = bound.bytes.0.checked_sub(1) else { return Ok(Shown::Certified) };
+    // What the largest one needs by itself takes no trying, whatever its shape.
+    let alone = |item: &&Item| item.pin.unwrap_or_default() + item.extent();
+    if bound.bytes <= named.iter().map(alone).max().unwrap_or_default() {
+        return Ok(Shown::Certified);
+    }
     let (bound, items) = (bound.bytes, named.len());
-    match together::fit(&named, Bytes(below)) {
+    match together::fit(&named, bound.saturating_sub(Bytes(1))) {
         Some(false) => Ok(Shown::Certified),
         Some(true) => Err(BoundFault::ItemsFit { bound, items }),
         None => Err(BoundFault::TooHard { bound, items }),
@@ -191,6 +194,19 @@ mod tests {
     #[test]
     fn a_search_is_quoted() {
         assert_eq!(judge(&pile(&[(4, 1)]), 99, Proof::Search), Ok(Shown::Quoted));
+    }
+
+    #[test]
+    fn an_item_of_many_rectangles_needs_its_extent() {
+        let rect = |at| {
+            let span = Interval::new(Step(at), Step(at + 1));
+            Rect { offset: Bytes(u64::from(at)), bytes: Bytes(1), span }
+        };
+        let rects: Vec<Rect> = (0..100).map(rect).collect();
+        let item = Item { rects: rects.into(), align: Align::ONE, pin: None };
+        let problem = Problem::new([item].into_iter().collect()).unwrap();
+        assert_eq!(judge(&problem, 100, items(&[0])), Ok(Shown::Certified));
+        assert!(judge(&problem, 101, items(&[0])).is_err());
     }
 
     #[test]

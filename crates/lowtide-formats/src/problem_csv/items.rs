@@ -13,10 +13,17 @@ pub(super) fn problem(rows: Vec<Row>, table: Table) -> Result<NamedProblem, Prob
     let items = rows.iter().map(|row| item(row, &times)).collect();
     let offsets = rows.iter().map(|row| row.offset).collect();
     let ids: IndexVec<BufferId, String> = rows.into_iter().map(|row| row.id).collect();
-    let problem = Problem::new(items).map_err(|error| name_error(&error, &ids))?;
-    let durations = times.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
-    let problem = problem.with_durations(durations);
+    let problem = timed(items, &times).map_err(|error| name_error(&error, &ids))?;
     Ok(NamedProblem { ids, problem, offsets, times, table })
+}
+
+/// A problem whose steps last as long as in the file.
+pub(super) fn timed(
+    items: IndexVec<BufferId, Item>,
+    times: &[i64],
+) -> Result<Problem, ProblemError> {
+    let durations = times.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
+    Ok(Problem::new(items)?.with_durations(durations))
 }
 
 /// The error with the name of the item that it is about.

@@ -82,9 +82,7 @@ impl NamedProblem {
         for id in self.problem.items().ids() {
             items[id].pin = self.offsets[id];
         }
-        let durations = self.times.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
-        let problem = Problem::new(items).map_err(|error| items::name_error(&error, &self.ids))?;
-        Ok(problem.with_durations(durations))
+        items::timed(items, &self.times).map_err(|error| items::name_error(&error, &self.ids))
     }
 
     /// The offsets of the file as a placement, to be judged; every item must have one.

@@ -17,6 +17,7 @@ mod exact;
 mod fit;
 mod lower;
 mod placed;
+mod random;
 mod skyline;
 mod sweep;
 mod witness;
@@ -46,9 +47,7 @@ type Key = fn(&Item) -> (u64, u64);
 /// Rules by name, the one that wins most often first. Keys that say "largest first" are negated.
 const RULES: [(&str, Key); 3] = [("size", by_size), ("area", by_area), ("lifetime", by_lifetime)];
 
-/// From here on `exact` rarely ends, and `skyline` gains more.
-const TOO_MANY_TO_SEARCH: usize = 2000;
-/// Pairs that the rules may look at then: with a million items each pair is a cache miss, and `skyline` wins.
+/// Pairs that the rules may look at where `exact` takes no part: with a million items each pair is a cache miss, and `skyline` wins.
 const RULES_AT_SCALE: u64 = 100_000_000;
 
 fn by_size(item: &Item) -> (u64, u64) {
@@ -71,7 +70,7 @@ pub fn pack(problem: &Problem, steps: u64) -> Packing {
     let mut left = steps;
     let mut best = by_rules(problem, bound, &mut left);
     if best.placement.size > least
-        && problem.items().len() > TOO_MANY_TO_SEARCH
+        && is_large(problem)
         && let Some(placement) = skyline::improve(problem, &best.placement, least, &mut left)
     {
         best = Packing { placement, rule: "skyline", ..best };
@@ -87,16 +86,22 @@ pub fn pack(problem: &Problem, steps: u64) -> Packing {
             best = Packing { placement, rule: "search", ..best };
         }
     }
+    // What is never there lies at the bottom, takes no bytes, and ends inside all the same.
+    best.placement.size = best.placement.size.max(least);
     best.steps = steps - left;
     best
+}
+
+/// Whether there are too many items for `exact`.
+fn is_large(problem: &Problem) -> bool {
+    problem.items().len() > exact::MOST_ITEMS
 }
 
 /// The best of the greedy rules.
 fn by_rules(problem: &Problem, bound: Bound, left: &mut u64) -> Packing {
     let least = bound.bytes;
     let mut best = Packing { bound, ..first_packing(problem) };
-    let is_large = problem.items().len() > TOO_MANY_TO_SEARCH;
-    let mut some = if is_large { RULES_AT_SCALE.min(left.div_ceil(16)) } else { *left };
+    let mut some = if is_large(problem) { RULES_AT_SCALE.min(left.div_ceil(16)) } else { *left };
     *left -= some;
     for (name, key) in RULES {
         if best.placement.size <= least || some == 0 {

@@ -7,7 +7,7 @@
 //! An item of several rectangles takes its whole extent for its whole span. Cost: O(n log n), whatever lives
 //! together. Items with a fixed offset are left out.
 
-use lowtide_core::{Align, BufferId, Bytes, IndexVec, Item, Placement, Problem};
+use lowtide_core::{Align, BufferId, Bytes, IndexVec, Placement, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn sweep(problem: &Problem) -> Placement {
@@ -22,10 +22,7 @@ pub(super) fn sweep(problem: &Problem) -> Placement {
             heap.free(offsets[id].0, bytes);
         }
     }
-    // What is never there lies at the bottom, and ends inside all the same.
-    let free = problem.items().iter().filter(|item| item.pin.is_none());
-    let tallest = free.map(Item::extent).max().unwrap_or_default();
-    Placement { offsets, size: tallest.max(Bytes(heap.size)) }
+    Placement { offsets, size: Bytes(heap.size) }
 }
 
 /// When items come and go: who goes at a step goes before who comes; larger items come first.

@@ -64,6 +64,8 @@ impl Figures<'_> {
                 "impossible: no placement takes less than {} ({}){why}",
                 bound.bytes, bound.proof
             )
+        } else if args.check {
+            "other offsets may fit".to_owned()
         } else {
             "none was found within the effort, and none is excluded".to_owned()
         };

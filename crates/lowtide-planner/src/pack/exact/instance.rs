@@ -9,7 +9,7 @@ use lowtide_core::{Align, BufferId, Bytes, Id, IndexVec, Lists, Problem, Step};
 use std::ops::Range;
 
 /// More items, or more pairs of them, are not searched.
-const MOST_ITEMS: usize = 2048;
+pub(in crate::pack) const MOST_ITEMS: usize = 2048;
 const MOST_PAIRS: usize = 1 << 21;
 
 /// One item.

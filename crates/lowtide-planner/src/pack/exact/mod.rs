@@ -12,7 +12,8 @@ mod search;
 mod state;
 
 use instance::Instance;
-use lowtide_core::{BufferId, Bytes, IndexVec, Item, Placement, Problem};
+pub(super) use instance::MOST_ITEMS;
+use lowtide_core::{BufferId, Bytes, IndexVec, Placement, Problem};
 use search::{Answer, place_within};
 
 /// What a search came to.
@@ -78,8 +79,7 @@ fn placement(
     offsets: &IndexVec<BufferId, Bytes>,
 ) -> Placement {
     let mut placed = IndexVec::filled(problem.items().len(), Bytes::ZERO);
-    // What is never there is no piece, lies at the bottom, and ends inside all the same.
-    let mut size = problem.items().iter().map(Item::extent).max().unwrap_or_default();
+    let mut size = Bytes::ZERO;
     for (piece, &item) in instance.items.iter_enumerated() {
         placed[item] = offsets[piece];
         size = size.max(offsets[piece] + Bytes(instance.pieces[piece].bytes));

@@ -11,6 +11,7 @@
 
 use super::instance::Instance;
 use super::state::{PLACED, Place, State};
+use crate::pack::random;
 use lowtide_core::{BufferId, Bytes, Id, IndexVec};
 use std::cmp::Reverse;
 
@@ -48,13 +49,7 @@ pub(super) fn place_within(instance: &Instance, capacity: u64, steps: &mut u64) 
     let mut failures = vec![0.0; instance.live.len()];
     for round in 0.. {
         let turn = round / KEYS.len();
-        let ranks = match (turn, round % KEYS.len()) {
-            (0, key) => ranks(instance, KEYS[key], 0, &mut random),
-            (_, key) if key % 2 == 0 => {
-                ranks(instance, KEYS[(key + turn) % KEYS.len()], items / PART_MOVED, &mut random)
-            }
-            (_, key) => ranks_by_failures(instance, &failures, key % 4 == 1, &mut random),
-        };
+        let ranks = ranks_of_round(instance, round, &failures, &mut random);
         let mut state = State::new(instance, capacity, ranks, failures);
         let most = unit.saturating_mul(luby(turn as u64 + 1)).min(*steps);
         state.work = most;
@@ -72,6 +67,23 @@ pub(super) fn place_within(instance: &Instance, capacity: u64, steps: &mut u64) 
         }
     }
     Answer::Unknown
+}
+
+/// Each key as it is; then, in turns, the keys with noise and what the failures say.
+fn ranks_of_round(
+    instance: &Instance,
+    round: usize,
+    failures: &[f64],
+    random: &mut u64,
+) -> IndexVec<BufferId, usize> {
+    let moves = instance.pieces.len() as u64 / PART_MOVED;
+    match (round / KEYS.len(), round % KEYS.len()) {
+        (0, key) => ranks(instance, KEYS[key], 0, random),
+        (turn, key) if key % 2 == 0 => {
+            ranks(instance, KEYS[(key + turn) % KEYS.len()], moves, random)
+        }
+        (_, key) => ranks_by_failures(instance, failures, key % 4 == 1, random),
+    }
 }
 
 fn start(state: &mut State<'_>) -> End {
@@ -227,7 +239,7 @@ fn ranks(
 }
 
 /// Who lives where searches failed comes first: the sum of the failures of an item's sections, or the most of one,
-/// times a random number of 1/2 to 1. Learning from failures: Boussemart et al., "Boosting Systematic Search by
+/// times a random number of 1 to 2. Learning from failures: Boussemart et al., "Boosting Systematic Search by
 /// Weighting Constraints" (ECAI 2004).
 fn ranks_by_failures(
     instance: &Instance,
@@ -256,12 +268,9 @@ fn by_place(items: impl ExactSizeIterator<Item = BufferId>) -> IndexVec<BufferId
     ranks
 }
 
-/// A number below another one. Marsaglia, "Xorshift RNGs" (2003).
+/// A number below another one.
 fn below(limit: u64, random: &mut u64) -> u64 {
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    *random % limit
+    random::next(random) % limit
 }
 
 /// 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...

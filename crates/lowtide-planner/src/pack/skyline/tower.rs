@@ -3,7 +3,8 @@
 use super::axis::Axis;
 use super::ground::{Ground, Valley};
 use super::row::Row;
-use lowtide_core::{Bytes, IndexVec, Item, Placement, Problem};
+use crate::pack::random;
+use lowtide_core::{Bytes, IndexVec, Placement, Problem};
 
 /// What differs from pass to pass.
 #[derive(Clone, Copy, Debug)]
@@ -81,8 +82,6 @@ const LITTLE: f32 = 0.001;
 impl<'a> Tower<'a> {
     fn new(problem: &'a Problem, axis: &'a Axis, pass: Pass) -> Self {
         let offsets = IndexVec::filled(problem.items().len(), Bytes::ZERO);
-        // What is never there lies at the bottom, and ends inside all the same.
-        let tallest = problem.items().iter().map(Item::extent).max().unwrap_or_default();
         let mut tower = Self {
             problem,
             axis,
@@ -98,7 +97,7 @@ impl<'a> Tower<'a> {
             row: Row::default(),
             parts: Vec::new(),
             least: Bytes::ZERO,
-            placement: Placement { offsets, size: tallest },
+            placement: Placement { offsets, size: Bytes::ZERO },
         };
         tower.waste(0, axis.sections(), 0, 0);
         tower
@@ -215,10 +214,7 @@ fn waits(items: usize) -> Vec<u64> {
 fn factors(problem: &Problem, axis: &Axis, pass: Pass) -> Vec<f32> {
     let mut state = u64::from(pass.seed) + 0x9e37_79b9_7f4a_7c15;
     let factors = axis.ids.iter().map(|&id| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let random = real(state >> 40) / real(1 << 24) - 0.5;
+        let random = real(random::next(&mut state) >> 40) / real(1 << 24) - 0.5;
         let bytes = real(problem.items()[id].extent().0);
         bytes.sqrt().sqrt().sqrt().sqrt() * (1.0 + pass.noise * random)
     });

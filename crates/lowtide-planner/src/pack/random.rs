@@ -1,0 +1,9 @@
+//! Numbers that look random and are the same on every machine. Marsaglia, "Xorshift RNGs" (2003).
+
+/// The next number; `state` must not be 0, and stays so.
+pub(super) fn next(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
