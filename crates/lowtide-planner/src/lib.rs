@@ -16,6 +16,7 @@ mod colour;
 mod config;
 mod events;
 mod lifetimes;
+mod meter;
 mod order;
 mod pack;
 mod plan;
@@ -25,6 +26,9 @@ pub use bounds::{live_bound, live_sums, order_bound};
 pub use colour::{Colouring, colour, fewest_colours};
 pub use config::{ColourBy, Effort, OrderRule, PlanConfig, Preset, ScoreWeights};
 pub use lifetimes::lifetimes;
+pub use meter::{Budget, Progress, Watch};
 pub use order::score_order;
-pub use pack::{Packing, Witness, certify, pack, placement_bound, witness};
+pub use pack::{
+    PackRequest, Packing, Stopped, Witness, certify, pack, pack_as_asked, placement_bound, witness,
+};
 pub use plan::{Colours, PlanError, Planned, Tried, colours, plan, plan_in_order};

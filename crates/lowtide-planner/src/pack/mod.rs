@@ -11,7 +11,8 @@
 //! bound. Holes are filled from below: over the models at hand, taking the tightest hole instead never won.
 //! Of thousands of items, `skyline` then places whole rows into the lowest valley, many times. What is left of
 //! the budget goes into `exact`, which finds the smallest placement or proves that there is none below, if it
-//! is given the time; the same budget gives the same placement on every machine.
+//! is given the time. What `exact` cannot take apart, `climb` improves by changing the order. The same budget gives
+//! the same placement on every machine.
 
 mod exact;
 mod fit;
@@ -25,6 +26,7 @@ mod witness;
 pub use lower::placement_bound;
 pub use witness::{Witness, certify, witness};
 
+use crate::meter::{Budget, Meter, Watched};
 use fit::first_fit;
 use lowtide_core::{Align, Bound, BufferId, Bytes, Item, Placement, Problem};
 
@@ -39,6 +41,39 @@ pub struct Packing {
     pub bound: Bound,
     /// Pairs of items looked at.
     pub steps: u64,
+    /// Why nothing smaller was looked for.
+    pub stopped: Stopped,
+}
+
+/// Why a search for a smaller arena came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The arena is as small as the bound: there is nothing smaller.
+    AtBound,
+    /// The arena is as small as was asked for.
+    AtGoal,
+    /// The steps ran out.
+    OutOfSteps,
+    /// Whoever looked on ended it.
+    Ended,
+    /// Nothing was left to try.
+    OutOfIdeas,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct PackRequest<'r> {
+    /// Pairs of items that may be looked at, and who looks on.
+    pub budget: Budget<'r>,
+    /// An arena of this size is small enough; the search asks for it before anything smaller or larger.
+    pub goal: Option<Bytes>,
+}
+
+impl PackRequest<'_> {
+    /// The smallest arena that so many steps find.
+    pub fn of(steps: u64) -> Self {
+        Self { budget: Budget::of(steps), goal: None }
+    }
 }
 
 /// The key by which a rule sorts items, ascending.
@@ -65,59 +100,115 @@ fn by_lifetime(item: &Item) -> (u64, u64) {
 
 /// Packs within a budget of `steps` pairs; stops once the arena is as small as a lower bound.
 pub fn pack(problem: &Problem, steps: u64) -> Packing {
+    pack_as_asked(problem, PackRequest::of(steps))
+}
+
+/// Packs until the arena is as small as a lower bound or as the goal, the steps run out, or somebody ends it.
+pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
+    let watched = Watched::new(request.budget.watch);
+    let meter = &mut Meter::new(request.budget.steps, &watched);
     let bound = placement_bound(problem);
-    let least = bound.bytes;
-    let mut left = steps;
-    let mut best = by_rules(problem, bound, &mut left);
-    if best.placement.size > least
-        && is_large(problem)
-        && let Some(placement) = skyline::improve(problem, &best.placement, least, &mut left)
-    {
-        best = Packing { placement, rule: "skyline", ..best };
+    let goal = request.goal.unwrap_or_default().max(bound.bytes);
+    let mut pack = Pack { problem, goal, meter, best: first_packing(problem, bound) };
+    pack.by_rules();
+    pack.by_rows();
+    pack.by_search();
+    let left = pack.meter.left();
+    let Packing { mut placement, rule, bound, .. } = pack.best;
+    // What is never there lies at the bottom, takes no bytes, and ends inside all the same.
+    placement.size = placement.size.max(bound.bytes);
+    let stopped = if placement.size <= bound.bytes {
+        Stopped::AtBound
+    } else if placement.size <= goal {
+        Stopped::AtGoal
+    } else if watched.is_ended() {
+        Stopped::Ended
+    } else if left == 0 {
+        Stopped::OutOfSteps
+    } else {
+        Stopped::OutOfIdeas
+    };
+    let steps = request.budget.steps - left;
+    Packing { placement, rule, bound, steps, stopped }
+}
+
+/// One stage after the other, each unless the arena is small enough already.
+struct Pack<'p, 'm, 'w> {
+    problem: &'p Problem,
+    goal: Bytes,
+    meter: &'m mut Meter<'w>,
+    best: Packing,
+}
+
+impl Pack<'_, '_, '_> {
+    fn is_done(&self) -> bool {
+        self.best.placement.size <= self.goal || self.meter.is_out()
     }
-    if best.placement.size > least {
-        let searched = exact::improve(problem, best.placement.size, least, &mut left);
-        if searched.bound > least {
-            let proof = certify(problem, searched.bound, &mut left);
+
+    /// Whether there are too many items for `exact`.
+    fn is_large(&self) -> bool {
+        self.problem.items().len() > exact::MOST_ITEMS
+    }
+
+    fn keep(&mut self, placement: Placement, rule: &'static str) {
+        self.best.placement = placement;
+        self.best.rule = rule;
+        self.meter.watched().tell(self.best.placement.size, self.best.bound.bytes);
+    }
+
+    /// The best of the greedy rules.
+    fn by_rules(&mut self) {
+        let left = self.meter.left();
+        let most = if self.is_large() { RULES_AT_SCALE.min(left.div_ceil(16)) } else { left };
+        let (problem, goal, mut best) = (self.problem, self.goal, self.best.placement.size);
+        let found = self.meter.with_at_most(most, |meter| {
+            let mut found = None;
+            for (name, key) in RULES {
+                if best <= goal || meter.is_out() {
+                    break;
+                }
+                if let Some(placement) = first_fit(problem, &sorted(problem, key), best, meter) {
+                    best = placement.size;
+                    found = Some((placement, name));
+                }
+            }
+            found
+        });
+        if let Some((placement, name)) = found {
+            self.keep(placement, name);
+        }
+    }
+
+    fn by_rows(&mut self) {
+        if self.is_done() || !self.is_large() {
+            return;
+        }
+        let (known, goal) = (&self.best.placement, self.goal);
+        if let Some(placement) = skyline::improve(self.problem, known, goal, self.meter) {
+            self.keep(placement, "skyline");
+        }
+    }
+
+    fn by_search(&mut self) {
+        if self.is_done() {
+            return;
+        }
+        let (bound, known) = (self.best.bound.bytes, self.best.placement.size);
+        let range = exact::Range { bound, goal: self.goal, known };
+        let searched = exact::improve(self.problem, range, self.meter);
+        if searched.bound > bound {
+            let proof = witness::prove(self.problem, searched.bound, self.meter);
             let proof = proof.expect("a finished search found nothing below its bound");
-            best.bound = Bound { bytes: searched.bound, proof };
+            self.best.bound = Bound { bytes: searched.bound, proof };
         }
         if let Some(placement) = searched.placement {
-            best = Packing { placement, rule: "search", ..best };
+            self.keep(placement, "search");
         }
     }
-    // What is never there lies at the bottom, takes no bytes, and ends inside all the same.
-    best.placement.size = best.placement.size.max(least);
-    best.steps = steps - left;
-    best
-}
-
-/// Whether there are too many items for `exact`.
-fn is_large(problem: &Problem) -> bool {
-    problem.items().len() > exact::MOST_ITEMS
-}
-
-/// The best of the greedy rules.
-fn by_rules(problem: &Problem, bound: Bound, left: &mut u64) -> Packing {
-    let least = bound.bytes;
-    let mut best = Packing { bound, ..first_packing(problem) };
-    let mut some = if is_large(problem) { RULES_AT_SCALE.min(left.div_ceil(16)) } else { *left };
-    *left -= some;
-    for (name, key) in RULES {
-        if best.placement.size <= least || some == 0 {
-            break;
-        }
-        let order = sorted(problem, key);
-        if let Some(placement) = first_fit(problem, &order, best.placement.size, &mut some) {
-            best = Packing { placement, rule: name, ..best };
-        }
-    }
-    *left += some;
-    best
 }
 
 /// One that is always found: the sweep; above everything that has a fixed offset, if something has.
-fn first_packing(problem: &Problem) -> Packing {
+fn first_packing(problem: &Problem, bound: Bound) -> Packing {
     let pins = problem.items().iter().filter_map(|item| Some(item.pin? + item.extent()));
     let pinned = pins.max().unwrap_or_default();
     let mut placement = sweep::sweep(problem);
@@ -130,7 +221,7 @@ fn first_packing(problem: &Problem) -> Packing {
             *offset = item.pin.unwrap_or(base + *offset);
         }
     }
-    Packing { placement, rule: "time", bound: Bound::NONE, steps: 0 }
+    Packing { placement, rule: "time", bound, steps: 0, stopped: Stopped::OutOfIdeas }
 }
 
 /// All items, fixed offsets first, then by the rule, ties by id.

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use lowtide::core::check::{PlacementFault, check_bound, check_placement};
 use lowtide::core::{Bound, BufferId, Bytes, Problem, Step};
 use lowtide::formats::{self, NamedProblem, PackSummary};
-use lowtide::planner::{Packing, Witness, pack, placement_bound, witness};
+use lowtide::planner::{Budget, Packing, Witness, pack, placement_bound, witness};
 
 pub(super) fn run(args: &PackArgs) -> anyhow::Result<Answer> {
     let name = args.problem.display().to_string();
@@ -76,8 +76,9 @@ impl Figures<'_> {
     }
 
     /// The buffers that cannot be placed together within a capacity, if they are found.
-    fn why_not(&self, problem: &Problem, capacity: Bytes, mut steps: u64) -> String {
-        let Some(Witness { items, is_smallest }) = witness(problem, capacity, &mut steps) else {
+    fn why_not(&self, problem: &Problem, capacity: Bytes, steps: u64) -> String {
+        let Some(Witness { items, is_smallest }) = witness(problem, capacity, Budget::of(steps))
+        else {
             return String::new();
         };
         if let [item] = items[..] {

@@ -22,6 +22,7 @@ mod ground;
 mod row;
 mod tower;
 
+use crate::meter::Meter;
 use axis::Axis;
 use lowtide_core::{Bytes, Placement, Problem};
 use tower::{Pass, build};
@@ -29,13 +30,13 @@ use tower::{Pass, build};
 /// At most this many passes: after these, noise finds little that is new.
 const PASSES: u32 = 64;
 
-/// A placement smaller than the incumbent, if some pass finds one before `steps` run out; the search ends at
+/// A placement smaller than the incumbent, if some pass finds one before the steps run out; the search ends at
 /// the first one that meets the bound. `None` for problems with fixed offsets.
 pub(super) fn improve(
     problem: &Problem,
     incumbent: &Placement,
     bound: Bytes,
-    steps: &mut u64,
+    meter: &mut Meter<'_>,
 ) -> Option<Placement> {
     if problem.items().iter().any(|item| item.pin.is_some()) {
         return None;
@@ -44,10 +45,10 @@ pub(super) fn improve(
     let mut best: Option<Placement> = None;
     for number in 0..PASSES {
         let limit = best.as_ref().map_or(incumbent.size, |placement| placement.size);
-        if limit <= bound || *steps == 0 {
+        if limit <= bound || meter.is_out() {
             break;
         }
-        best = build(problem, &axis, pass(number, bound), limit, steps).or(best);
+        best = build(problem, &axis, pass(number, bound), limit, meter).or(best);
     }
     best
 }

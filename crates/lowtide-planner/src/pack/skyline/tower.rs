@@ -3,6 +3,7 @@
 use super::axis::Axis;
 use super::ground::{Ground, Valley};
 use super::row::Row;
+use crate::meter::Meter;
 use crate::pack::random;
 use lowtide_core::{Bytes, IndexVec, Placement, Problem};
 
@@ -18,30 +19,30 @@ pub(super) struct Pass {
     pub(super) seed: u32,
 }
 
-/// Packs in one pass; `None` if the arena comes to `limit` or more, or `steps` run out.
+/// Packs in one pass; `None` if the arena comes to `limit` or more, or the steps run out.
 pub(super) fn build(
     problem: &Problem,
     axis: &Axis,
     pass: Pass,
     limit: Bytes,
-    steps: &mut u64,
+    meter: &mut Meter<'_>,
 ) -> Option<Placement> {
     let mut tower = Tower::new(problem, axis, pass);
     let mut waiting = axis.ids.len();
     while waiting > 0 {
-        if tower.least.max(tower.placement.size) >= limit || *steps == 0 {
+        if tower.least.max(tower.placement.size) >= limit || meter.is_out() {
             return None;
         }
         let valley = tower.ground.lowest();
         let rise = valley.wall - valley.height;
         if rise > tower.tolerance {
-            *steps = steps.saturating_sub(tower.find(valley));
+            meter.spend(tower.find(valley));
         }
         if rise <= tower.tolerance || tower.candidates.is_empty() {
             tower.level(valley);
             continue;
         }
-        *steps = steps.saturating_sub(tower.weigh(valley.start));
+        meter.spend(tower.weigh(valley.start));
         tower.choose(valley.start);
         waiting -= tower.row.chosen.len();
         tower.place(valley);
