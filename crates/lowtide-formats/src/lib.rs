@@ -40,5 +40,6 @@ pub use plan_file::{PLAN_VERSION, PlanFileError, read_plan, write_plan};
 pub use problem_csv::{NamedProblem, ProblemCsvError, read_problem, write_placement};
 pub use run_summary::{LatencyRow, OutputRow, ProfileRow, RunSummary};
 pub use summary::{
-    CheckSummary, ColouringRow, ColoursRow, PackSummary, PlanSummary, SUMMARY_VERSION, TriedRow,
+    CheckSummary, ColouringRow, ColoursRow, MovedRow, PackSummary, PlanSummary, SUMMARY_VERSION,
+    TriedRow,
 };

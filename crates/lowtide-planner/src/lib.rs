@@ -29,6 +29,7 @@ pub use lifetimes::lifetimes;
 pub use meter::{Budget, Progress, Watch};
 pub use order::score_order;
 pub use pack::{
-    PackRequest, Packing, Stopped, Witness, certify, pack, pack_as_asked, placement_bound, witness,
+    Earlier, PackRequest, Packing, Stopped, Witness, certify, pack, pack_as_asked, placement_bound,
+    witness,
 };
-pub use plan::{Colours, PlanError, Planned, Tried, colours, plan, plan_in_order};
+pub use plan::{Colours, PlanError, Planned, Tried, colours, plan, plan_in_order, plan_watched};

@@ -81,6 +81,11 @@ impl<'w> Watched<'w> {
         self.is_ended.get()
     }
 
+    /// Steps done when somebody was asked last.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps.get()
+    }
+
     /// What is known, for those who look on.
     pub(crate) fn tell(&self, arena: Bytes, bound: Bytes) {
         self.arena.set(Some(arena));
@@ -89,6 +94,9 @@ impl<'w> Watched<'w> {
 
     fn ask(&self, done: u64) {
         self.steps.set(self.steps.get().saturating_add(done));
+        if self.is_ended() {
+            return;
+        }
         let (steps, arena, bound) = (self.steps.get(), self.arena.get(), self.bound.get());
         if (self.watch)(Progress { steps, arena, bound }).is_break() {
             self.is_ended.set(true);
@@ -129,6 +137,11 @@ impl<'w> Meter<'w> {
         let left = self.left().saturating_sub(steps);
         self.watched.ask(UNASKED.max(steps));
         *self = Self::new(left, self.watched);
+    }
+
+    /// Allows more steps.
+    pub(crate) fn add(&mut self, steps: u64) {
+        *self = Self::new(self.left() + steps, self.watched);
     }
 
     /// Steps that are left.

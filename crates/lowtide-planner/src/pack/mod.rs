@@ -20,10 +20,12 @@ mod lower;
 mod placed;
 mod random;
 mod skyline;
+mod stable;
 mod sweep;
 mod witness;
 
 pub use lower::placement_bound;
+pub use stable::Earlier;
 pub use witness::{Witness, certify, witness};
 
 use crate::meter::{Budget, Meter, Watched};
@@ -67,14 +69,19 @@ pub struct PackRequest<'r> {
     pub budget: Budget<'r>,
     /// An arena of this size is small enough; the search asks for it before anything smaller or larger.
     pub goal: Option<Bytes>,
+    /// Where items lay before: they stay there if the arena need not be larger than it is without that, or than the goal.
+    pub earlier: Option<&'r Earlier>,
 }
 
 impl PackRequest<'_> {
     /// The smallest arena that so many steps find.
     pub fn of(steps: u64) -> Self {
-        Self { budget: Budget::of(steps), goal: None }
+        Self { budget: Budget::of(steps), goal: None, earlier: None }
     }
 }
+
+/// One in so many of the steps is kept back for an earlier placement.
+const KEPT_BACK: u64 = 4;
 
 /// The key by which a rule sorts items, ascending.
 type Key = fn(&Item) -> (u64, u64);
@@ -106,13 +113,20 @@ pub fn pack(problem: &Problem, steps: u64) -> Packing {
 /// Packs until the arena is as small as a lower bound or as the goal, the steps run out, or somebody ends it.
 pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     let watched = Watched::new(request.budget.watch);
-    let meter = &mut Meter::new(request.budget.steps, &watched);
+    // What has to stay where it was is placed around at the end.
+    let kept_back = request.earlier.map_or(0, |_| request.budget.steps / KEPT_BACK);
+    let meter = &mut Meter::new(request.budget.steps - kept_back, &watched);
     let bound = placement_bound(problem);
     let goal = request.goal.unwrap_or_default().max(bound.bytes);
-    let mut pack = Pack { problem, goal, meter, best: first_packing(problem, bound) };
+    let mut pack =
+        Pack { problem, goal, meter, best: first_packing(problem, bound), is_open: false };
     pack.by_rules();
     pack.by_rows();
     pack.by_search();
+    if let Some(earlier) = request.earlier {
+        pack.meter.add(kept_back);
+        pack.as_before(earlier);
+    }
     let left = pack.meter.left();
     let Packing { mut placement, rule, bound, .. } = pack.best;
     // What is never there lies at the bottom, takes no bytes, and ends inside all the same.
@@ -123,12 +137,13 @@ pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
         Stopped::AtGoal
     } else if watched.is_ended() {
         Stopped::Ended
-    } else if left == 0 {
+    } else if left == 0 || pack.is_open {
         Stopped::OutOfSteps
     } else {
         Stopped::OutOfIdeas
     };
-    let steps = request.budget.steps - left;
+    let done = request.budget.steps - left;
+    let steps = if watched.is_ended() { watched.steps() } else { done };
     Packing { placement, rule, bound, steps, stopped }
 }
 
@@ -138,6 +153,8 @@ struct Pack<'p, 'm, 'w> {
     goal: Bytes,
     meter: &'m mut Meter<'w>,
     best: Packing,
+    /// A search had questions left when its steps were used up.
+    is_open: bool,
 }
 
 impl Pack<'_, '_, '_> {
@@ -189,6 +206,14 @@ impl Pack<'_, '_, '_> {
         }
     }
 
+    /// What lay somewhere before stays there, as far as the arena allows.
+    fn as_before(&mut self, earlier: &Earlier) {
+        let limit = self.goal.max(self.best.placement.size);
+        if let Some(placement) = stable::keep(self.problem, earlier, limit, self.meter) {
+            self.keep(placement, "earlier");
+        }
+    }
+
     fn by_search(&mut self) {
         if self.is_done() {
             return;
@@ -196,6 +221,7 @@ impl Pack<'_, '_, '_> {
         let (bound, known) = (self.best.bound.bytes, self.best.placement.size);
         let range = exact::Range { bound, goal: self.goal, known };
         let searched = exact::improve(self.problem, range, self.meter);
+        self.is_open = searched.is_open;
         if searched.bound > bound {
             let proof = witness::prove(self.problem, searched.bound, self.meter);
             let proof = proof.expect("a finished search found nothing below its bound");

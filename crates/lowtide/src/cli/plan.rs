@@ -5,8 +5,8 @@ use super::{Answer, out, progress, text};
 use anyhow::Context;
 use lowtide::core::Bytes;
 use lowtide::onnx::write_reordered;
-use lowtide::planner::lifetimes;
-use lowtide::{Loaded, Planned, formats, load, plan, summary};
+use lowtide::planner::{lifetimes, plan_watched};
+use lowtide::{Loaded, Planned, formats, load, summary};
 use std::path::Path;
 
 pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
@@ -22,8 +22,9 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     for text in warnings.chain(&loaded.contradictions) {
         out::message(&format!("warning: {text}"));
     }
-    let (planned, seconds) =
-        progress::during(&format!("planning {name}"), || plan(&loaded.graph, &config));
+    let (planned, seconds) = progress::during(&format!("planning {name}"), || {
+        plan_watched(&loaded.graph, &config, &progress::until(args.planner.time_limit))
+    });
     let planned = planned.context("the flags make no plan")?;
     write_files(args, &loaded, &planned)?;
     for flag in args.planner.unused() {
