@@ -119,6 +119,9 @@ pub(super) struct PlanArgs {
     /// Write first and last use of every tensor as CSV (docs/csv.md).
     #[arg(long, value_name = "FILE")]
     pub(super) lifetimes: Option<PathBuf>,
+    /// Write the placement problem of the plan's order in the MiniMalloc form, for `lowtide pack` and others (docs/csv.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) problem: Option<PathBuf>,
     /// Write the ONNX model with its operators in the planned order; all else stays as it was.
     #[arg(long, value_name = "FILE")]
     pub(super) onnx: Option<PathBuf>,

@@ -13,7 +13,8 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     let config = args.planner.config();
     let options = args.model.options()?;
     let path = &args.model.model;
-    let targets = [&args.output, &args.events, &args.lifetimes, &args.graph, &args.onnx];
+    let targets =
+        [&args.output, &args.events, &args.lifetimes, &args.problem, &args.graph, &args.onnx];
     out::check_targets(&[path], &targets.map(Option::as_deref))?;
     let name = path.display().to_string();
     let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
@@ -78,6 +79,9 @@ fn write_files(args: &PlanArgs, loaded: &Loaded, planned: &Planned) -> anyhow::R
         out::write_file(path, |file| {
             formats::write_lifetimes(graph, &planned.order, &lives, file)
         })?;
+    }
+    if let Some(path) = &args.problem {
+        out::write_file(path, |file| formats::write_plan_problem(graph, &planned.plan, file))?;
     }
     if let Some(path) = &args.onnx {
         write_onnx(path, &args.model.model, loaded, planned)?;

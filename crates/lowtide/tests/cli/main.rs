@@ -422,6 +422,17 @@ fn reserved_bytes_are_left_alone() {
 }
 
 #[test]
+fn the_problem_of_a_plan_packs_as_the_plan_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let problem = dir.path().join("problem.csv").display().to_string();
+    for name in ["unet_small_128.onnx", "chain_small.onnx"] {
+        let plan = run(0, &["plan", &model(name), "--problem", &problem, "--json"]);
+        let packed = run(0, &["pack", &problem, "--json"]);
+        assert_eq!(number(&packed, "arena_bytes"), number(&plan, "arena_bytes"), "{name}");
+    }
+}
+
+#[test]
 fn a_search_says_why_it_stopped() {
     let hard = testdata("problems").join("A.1048576.csv").display().to_string();
     let stopped = |more: &[&str]| {
