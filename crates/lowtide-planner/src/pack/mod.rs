@@ -67,8 +67,10 @@ fn by_lifetime(item: &Item) -> (u64, u64) {
 pub fn pack(problem: &Problem, steps: u64) -> Packing {
     let bound = placement_bound(problem);
     let least = bound.bytes;
-    let mut left = steps;
+    let share = share_of_rules(problem, steps);
+    let mut left = share;
     let mut best = by_rules(problem, bound, &mut left);
+    left += steps - share;
     if best.placement.size > least
         && is_large(problem)
         && let Some(placement) = skyline::improve(problem, &best.placement, least, &mut left)
@@ -97,23 +99,53 @@ fn is_large(problem: &Problem) -> bool {
     problem.items().len() > exact::MOST_ITEMS
 }
 
+/// Packs by the greedy rules alone: what the searches are compared with.
+pub fn pack_by_rules(problem: &Problem, steps: u64) -> Packing {
+    let mut left = steps;
+    let best = by_rules(problem, placement_bound(problem), &mut left);
+    Packing { steps: steps - left, ..best }
+}
+
+/// What the rules may spend of a budget; nothing if many items would have them give up before the end.
+fn share_of_rules(problem: &Problem, steps: u64) -> u64 {
+    if !is_large(problem) {
+        return steps;
+    }
+    let share = RULES_AT_SCALE.min(steps.div_ceil(16));
+    if pairs(problem) > share { 0 } else { share }
+}
+
 /// The best of the greedy rules.
 fn by_rules(problem: &Problem, bound: Bound, left: &mut u64) -> Packing {
     let least = bound.bytes;
     let mut best = Packing { bound, ..first_packing(problem) };
-    let mut some = if is_large(problem) { RULES_AT_SCALE.min(left.div_ceil(16)) } else { *left };
-    *left -= some;
     for (name, key) in RULES {
-        if best.placement.size <= least || some == 0 {
+        if best.placement.size <= least || *left == 0 {
             break;
         }
         let order = sorted(problem, key);
-        if let Some(placement) = first_fit(problem, &order, best.placement.size, &mut some) {
+        if let Some(placement) = first_fit(problem, &order, best.placement.size, left) {
             best = Packing { placement, rule: name, ..best };
         }
     }
-    *left += some;
     best
+}
+
+/// Pairs of items that live together: what a rule looks at until it comes to its end.
+fn pairs(problem: &Problem) -> u64 {
+    let spans = || problem.items().iter().map(Item::span).filter(|span| !span.is_empty());
+    let mut starts: Vec<u32> = spans().map(|span| span.start.0).collect();
+    let mut ends: Vec<u32> = spans().map(|span| span.end.0).collect();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let mut ended = 0;
+    let live = starts.iter().enumerate().map(|(before, start)| {
+        while ends[ended] <= *start {
+            ended += 1;
+        }
+        (before - ended) as u64
+    });
+    live.sum()
 }
 
 /// One that is always found: the sweep; above everything that has a fixed offset, if something has.
