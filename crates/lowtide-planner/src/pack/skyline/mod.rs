@@ -34,6 +34,9 @@ const PASSES: usize = 64;
 /// one pass is like another.
 const PLACED: usize = 800_000;
 
+/// Of many passes, the first ones take slack by itself and fixed targets: what graphs of layers want.
+const PLAIN: usize = 8;
+
 /// Steps for each item below which a pass must hurry to come to its end.
 const FEW_STEPS: u64 = 600;
 
@@ -52,13 +55,20 @@ pub(super) fn improve(
     let items = axis.ids.len().max(1);
     let looked_at = if *steps / (items as u64) < FEW_STEPS { 512 } else { 2048 };
     let mut best: Option<Placement> = None;
-    for number in 0..(PLACED / items).clamp(3, PASSES) {
+    let passes = (PLACED / items).clamp(3, PASSES);
+    for number in 0..passes {
         let limit = best.as_ref().map_or(incumbent.size, |placement| placement.size);
         if limit <= bound || *steps == 0 {
             break;
         }
         let target = target(number, bound, best.as_ref());
-        let pass = pass(number, &axis, target, looked_at);
+        let mut pass = pass(number, &axis, target, looked_at);
+        if number < PLAIN && passes > 2 * PLAIN {
+            let percent = [4, 2, 3, 1][number % 4];
+            let target = Bytes((bound.0 + bound.0 / 100 * percent).max(1));
+            let noise = if number == 0 { 0.0 } else { pass.noise };
+            pass = Pass { noise, squared: false, target, looked_at: 4096, ..pass };
+        }
         best = build(problem, &axis, pass, limit, steps).or(best);
     }
     best
@@ -76,7 +86,7 @@ fn pass(number: usize, axis: &Axis, target: Bytes, looked_at: u32) -> Pass {
     let noise = if number % 4 == 3 { 0.5 } else { 0.06 };
     let tolerance = [32, 32, 20, 0][number / 4 % 4];
     let tolerance = axis.mean_bytes.checked_div(tolerance).unwrap_or(0);
-    Pass { target, looked_at, tolerance, noise, seed: axis::as_u32(number) }
+    Pass { target, looked_at, squared: true, tolerance, noise, seed: axis::as_u32(number) }
 }
 
 #[cfg(test)]

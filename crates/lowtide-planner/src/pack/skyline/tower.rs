@@ -3,6 +3,7 @@
 use super::axis::{Axis, real};
 use super::ground::{Ground, Valley};
 use super::row::Row;
+use crate::pack::random;
 use lowtide_core::{Bytes, IndexVec, Placement, Problem};
 
 /// What differs from pass to pass.
@@ -10,6 +11,8 @@ use lowtide_core::{Bytes, IndexVec, Placement, Problem};
 pub(super) struct Pass {
     /// The arena that is hoped for.
     pub(super) target: Bytes,
+    /// Sections count by the square of their slack.
+    pub(super) squared: bool,
     /// Items looked at in a valley, once some of them fit. Wide valleys are filled piece by piece.
     pub(super) looked_at: u32,
     /// A wall lower than this is levelled.
@@ -56,6 +59,8 @@ struct Tower<'a> {
     ground: Ground,
     /// A bit for each item that has no place yet.
     waits: Vec<u64>,
+    /// What an item is worth beside its length.
+    factors: Vec<f32>,
     /// Load of each section, and what was lost there below the skyline.
     spent: Vec<u64>,
     /// What it is worth to cover each section.
@@ -84,6 +89,7 @@ impl<'a> Tower<'a> {
             pass,
             ground: Ground::new(axis.sections()),
             waits: waits(axis.ids.len()),
+            factors: factors(axis, pass),
             spent: axis.loads.clone(),
             weights: vec![0.0; axis.lengths.len()],
             candidates: Vec::new(),
@@ -111,7 +117,8 @@ impl<'a> Tower<'a> {
             let left = self.pass.target.0.saturating_sub(self.spent[section]);
             let slack = real(left) / target + LITTLE;
             let length = real(u64::from(self.axis.lengths[section]));
-            self.weights[section] = length / (slack * slack);
+            let slack = if self.pass.squared { slack * slack } else { slack };
+            self.weights[section] = length / slack;
         }
     }
 
@@ -160,14 +167,13 @@ impl<'a> Tower<'a> {
     /// Long items are worth more than their parts, large ones a little more: they are the hard ones to place
     /// later. Only operations that give the same number on every machine: roots, no powers.
     fn choose(&mut self) {
-        let Self { axis, sums, spans, candidates, row, pass, .. } = self;
+        let Self { factors, sums, spans, candidates, row, .. } = self;
         let worth = |at: usize| {
             let (start, end) = spans[at];
             let item = candidates[at];
             let length = sums[end as usize] - sums[start as usize];
-            let noise = 1.0 + pass.noise * random(item, pass.seed);
             // At least a bit, whatever is lost in rounding: some candidate is always chosen.
-            let worth = length * length.sqrt().sqrt() * axis.factors[item as usize] * noise;
+            let worth = length * length.sqrt().sqrt() * factors[item as usize];
             worth.max(f32::MIN_POSITIVE)
         };
         row.choose(spans, sums.len() - 1, worth);
@@ -214,10 +220,12 @@ fn waits(items: usize) -> Vec<u64> {
     waits
 }
 
-/// From -0.5 to 0.5, the same for the same item and seed. Multipliers: A. Appleby, `MurmurHash3`.
-fn random(item: u32, seed: u32) -> f32 {
-    let mut hash = item ^ seed.wrapping_mul(0x9e37_79b9);
-    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
-    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
-    real(u64::from(hash >> 8)) / real(1 << 24) - 0.5
+/// What items are worth beside their length, with noise.
+fn factors(axis: &Axis, pass: Pass) -> Vec<f32> {
+    let mut state = u64::from(pass.seed) + 0x9e37_79b9_7f4a_7c15;
+    let factors = axis.factors.iter().map(|factor| {
+        let random = real(random::next(&mut state) >> 40) / real(1 << 24) - 0.5;
+        factor * (1.0 + pass.noise * random)
+    });
+    factors.collect()
 }
