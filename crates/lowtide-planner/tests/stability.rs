@@ -1,5 +1,4 @@
 //! Packing with an earlier placement: right, no larger, and little moved; and packing that somebody looks on at.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use lowtide_core::check::check_placement;
 use lowtide_core::testing::{CutConfig, TinyLimits, cut_problem, tiny_problem};

@@ -120,7 +120,8 @@ pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     let goal = request.goal.unwrap_or_default().max(bound.bytes);
     let mut pack =
         Pack { problem, goal, meter, best: first_packing(problem, bound), is_open: false };
-    pack.by_rules();
+    let share = pack.share_of_rules();
+    pack.by_rules(share);
     pack.by_rows();
     pack.by_search();
     if let Some(earlier) = request.earlier {
@@ -145,6 +146,18 @@ pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     let done = request.budget.steps - left;
     let steps = if watched.is_ended() { watched.steps() } else { done };
     Packing { placement, rule, bound, steps, stopped }
+}
+
+/// Packs by the greedy rules alone: what the searches are compared with.
+pub fn pack_by_rules(problem: &Problem, steps: u64) -> Packing {
+    let watched = Watched::new(Budget::of(0).watch);
+    let meter = &mut Meter::new(steps, &watched);
+    let bound = placement_bound(problem);
+    let (goal, best) = (bound.bytes, first_packing(problem, bound));
+    let mut pack = Pack { problem, goal, meter, best, is_open: false };
+    pack.by_rules(steps);
+    let left = pack.meter.left();
+    Packing { steps: steps - left, ..pack.best }
 }
 
 /// One stage after the other, each unless the arena is small enough already.
@@ -173,10 +186,18 @@ impl Pack<'_, '_, '_> {
         self.meter.watched().tell(self.best.placement.size, self.best.bound.bytes);
     }
 
-    /// The best of the greedy rules.
-    fn by_rules(&mut self) {
+    /// What the rules may spend; nothing if many items would have them give up before the end.
+    fn share_of_rules(&self) -> u64 {
         let left = self.meter.left();
-        let most = if self.is_large() { RULES_AT_SCALE.min(left.div_ceil(16)) } else { left };
+        if !self.is_large() {
+            return left;
+        }
+        let share = RULES_AT_SCALE.min(left.div_ceil(16));
+        if pairs(self.problem) > share { 0 } else { share }
+    }
+
+    /// The best of the greedy rules.
+    fn by_rules(&mut self, most: u64) {
         let (problem, goal, mut best) = (self.problem, self.goal, self.best.placement.size);
         let found = self.meter.with_at_most(most, |meter| {
             let mut found = None;
@@ -231,6 +252,23 @@ impl Pack<'_, '_, '_> {
             self.keep(placement, "search");
         }
     }
+}
+
+/// Pairs of items that live together: what a rule looks at until it comes to its end.
+fn pairs(problem: &Problem) -> u64 {
+    let spans = || problem.items().iter().map(Item::span).filter(|span| !span.is_empty());
+    let mut starts: Vec<u32> = spans().map(|span| span.start.0).collect();
+    let mut ends: Vec<u32> = spans().map(|span| span.end.0).collect();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let mut ended = 0;
+    let live = starts.iter().enumerate().map(|(before, start)| {
+        while ends[ended] <= *start {
+            ended += 1;
+        }
+        (before - ended) as u64
+    });
+    live.sum()
 }
 
 /// One that is always found: the sweep; above everything that has a fixed offset, if something has.
