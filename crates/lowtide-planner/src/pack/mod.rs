@@ -14,6 +14,7 @@
 //! is given the time. What `exact` cannot take apart, `climb` improves by changing the order. The same budget gives
 //! the same placement on every machine.
 
+mod climb;
 mod exact;
 mod fit;
 mod lower;
@@ -124,6 +125,7 @@ pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     pack.by_rules(share);
     pack.by_rows();
     pack.by_search();
+    pack.by_climbing();
     if let Some(earlier) = request.earlier {
         pack.meter.add(kept_back);
         pack.as_before(earlier);
@@ -180,6 +182,11 @@ impl Pack<'_, '_, '_> {
         self.problem.items().len() > exact::MOST_ITEMS
     }
 
+    /// Whether something has a fixed offset, which rows do not place around.
+    fn has_pins(&self) -> bool {
+        self.problem.items().iter().any(|item| item.pin.is_some())
+    }
+
     fn keep(&mut self, placement: Placement, rule: &'static str) {
         self.best.placement = placement;
         self.best.rule = rule;
@@ -189,7 +196,7 @@ impl Pack<'_, '_, '_> {
     /// What the rules may spend; nothing if many items would have them give up before the end.
     fn share_of_rules(&self) -> u64 {
         let left = self.meter.left();
-        if !self.is_large() {
+        if !self.is_large() || self.has_pins() {
             return left;
         }
         let share = RULES_AT_SCALE.min(left.div_ceil(16));
@@ -224,6 +231,17 @@ impl Pack<'_, '_, '_> {
         let (known, goal) = (&self.best.placement, self.goal);
         if let Some(placement) = skyline::improve(self.problem, known, goal, self.meter) {
             self.keep(placement, "skyline");
+        }
+    }
+
+    /// Other orders, for what rows and the search do not see all placements of.
+    fn by_climbing(&mut self) {
+        if self.is_done() || (self.is_large() && !self.has_pins()) {
+            return;
+        }
+        let (known, goal) = (&self.best.placement, self.goal);
+        if let Some(placement) = climb::improve(self.problem, known, goal, self.meter) {
+            self.keep(placement, "climb");
         }
     }
 
