@@ -9,7 +9,7 @@
 //! other rules look at all placed items that live together with the next one; they run within a budget of
 //! such pairs, give up as soon as they cannot beat the best so far, and are not tried once one meets the
 //! bound. Holes are filled from below: over the models at hand, taking the tightest hole instead never won.
-//! Of thousands of items, `skyline` then places whole rows into the lowest valley, many times. What is left of
+//! Then `skyline` places whole rows into the lowest valley, many times. What is left of
 //! the budget goes into `exact`, which finds the smallest placement or proves that there is none below, if it
 //! is given the time. What `exact` cannot take apart, `climb` improves by changing the order. The same budget gives
 //! the same placement on every machine.
@@ -225,7 +225,7 @@ impl Pack<'_, '_, '_> {
     }
 
     fn by_rows(&mut self) {
-        if self.is_done() || !self.is_large() {
+        if self.is_done() {
             return;
         }
         let (known, goal) = (&self.best.placement, self.goal);

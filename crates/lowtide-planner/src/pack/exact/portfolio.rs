@@ -25,7 +25,7 @@ pub(super) enum Answer {
 }
 
 /// So often may the shortest search try each piece.
-const SHORTEST: u64 = 10;
+const SHORTEST: u64 = 5;
 /// So often do those that go on at first: most problems need no other order, and no more than that.
 const FIRST: u64 = 30;
 /// So many searches go on.
