@@ -6,7 +6,7 @@ use lowtide::core::check::{check_bound, check_placement};
 use lowtide::core::testing::{CutConfig, cut_problem};
 use lowtide::core::{Bytes, Problem};
 use lowtide::formats::read_problem;
-use lowtide::planner::{Effort, pack, pack_by_rules};
+use lowtide::planner::{Effort, PackRequest, pack_as_asked, pack_by_rules};
 use std::time::Instant;
 
 /// Buffers of the cut problems.
@@ -29,20 +29,33 @@ pub fn run(files: &[String]) -> anyhow::Result<bool> {
         let problem = read_problem(&bytes).with_context(|| file.clone())?.pinned()?;
         let name = file.rsplit('/').next().unwrap_or(file);
         for effort in [Effort::Default, Effort::Max] {
-            row(&format!("{name} {effort:?}"), &problem, effort.pack_steps(), None)?;
+            let request = PackRequest::of(effort.pack_steps());
+            row(&format!("{name} {effort:?}"), &problem, request, None)?;
+        }
+        // As in the set of MiniMalloc, whose files carry the capacity that they are to fit in.
+        let goal = name.rsplit('.').nth(1).and_then(|capacity| capacity.parse().ok()).map(Bytes);
+        if goal.is_some() {
+            let request = PackRequest { goal, ..PackRequest::of(Effort::Max.pack_steps()) };
+            row(&format!("{name} within its capacity"), &problem, request, None)?;
         }
     }
     for (items, loss) in SIZES.into_iter().flat_map(|items| LOSSES.map(|loss| (items, loss))) {
         let cut = cut_problem(11, CutConfig { items, loss, ..CutConfig::default() });
         let optimum = Some(cut.placement.size);
-        row(&format!("cut {items}, {loss} %"), &cut.problem, items * STEPS_EACH, optimum)?;
+        let request = PackRequest::of(items * STEPS_EACH);
+        row(&format!("cut {items}, {loss} %"), &cut.problem, request, optimum)?;
     }
     Ok(true)
 }
 
-fn row(name: &str, problem: &Problem, steps: u64, optimum: Option<Bytes>) -> anyhow::Result<()> {
+fn row(
+    name: &str,
+    problem: &Problem,
+    request: PackRequest<'_>,
+    optimum: Option<Bytes>,
+) -> anyhow::Result<()> {
     let start = Instant::now();
-    let packing = pack(problem, steps);
+    let packing = pack_as_asked(problem, request);
     let seconds = start.elapsed().as_secs_f64();
     if let Some(fault) = check_placement(problem, &packing.placement).first() {
         bail!("{name}: {fault}");
