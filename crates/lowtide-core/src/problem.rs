@@ -145,6 +145,14 @@ impl Problem {
         Self { durations, ..self }
     }
 
+    /// The problem of some of its items, each named once: these are numbered anew, steps are not.
+    #[must_use]
+    pub fn part(&self, items: &[BufferId]) -> Self {
+        let items: IndexVec<BufferId, Item> =
+            items.iter().map(|&id| self.items[id].clone()).collect();
+        Self { items, steps: self.steps, durations: self.durations.clone() }
+    }
+
     /// How long a step lasts: 1 if nothing is known.
     pub fn duration(&self, step: Step) -> u64 {
         self.durations.get(step.index()).copied().unwrap_or(1)
