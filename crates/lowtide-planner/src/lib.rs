@@ -26,5 +26,8 @@ pub use colour::{Colouring, colour, fewest_colours};
 pub use config::{ColourBy, Effort, OrderRule, PlanConfig, Preset, ScoreWeights};
 pub use lifetimes::lifetimes;
 pub use order::score_order;
-pub use pack::{Packing, Witness, certify, pack, placement_bound, witness};
+pub use pack::{
+    FilledSpace, Packing, SpacesPackError, SpacesPacking, Witness, certify, pack, pack_spaces,
+    placement_bound, witness,
+};
 pub use plan::{Colours, PlanError, Planned, Tried, colours, plan, plan_in_order};

@@ -19,10 +19,12 @@ mod lower;
 mod placed;
 mod random;
 mod skyline;
+mod spaces;
 mod sweep;
 mod witness;
 
 pub use lower::placement_bound;
+pub use spaces::{FilledSpace, SpacesPackError, SpacesPacking, pack_spaces};
 pub use witness::{Witness, certify, witness};
 
 use fit::first_fit;
