@@ -19,6 +19,8 @@ use lowtide_core::{BufferId, Bytes, Id, IndexVec, Placement, SpaceId, SpacesProb
 const TRIES: u32 = 6;
 /// Each packing takes at most such a part of the steps that are left.
 const PART: u64 = 8;
+/// Exchanges are many.
+const EXCHANGE_PART: u64 = 64;
 /// Groups of items that are tried when they come back: of few items each can be tried alone.
 const FEW: usize = 64;
 const GROUPS_OF_MANY: usize = 12;
@@ -67,6 +69,9 @@ impl Filler<'_> {
         }
         let mut best = self.smaller(offer, &first, capacity)?;
         self.come_back(offer, &mut best, capacity);
+        if offer.items.len() <= FEW {
+            self.exchange(offer, &mut best, capacity);
+        }
         Ok(best)
     }
 
@@ -170,6 +175,50 @@ impl Filler<'_> {
                 groups.push(first.to_vec());
             }
         }
+    }
+
+    /// Of few items: one that left comes in and others leave for it, as long as that gains and packs.
+    fn exchange(&mut self, offer: &Offer<'_>, best: &mut Filled, capacity: Bytes) {
+        let order = offer.by_worth();
+        let mut next = 0;
+        while let Some(&at) = order.get(next) {
+            next += 1;
+            if best.kept[at] {
+                continue;
+            }
+            if let Some(better) = self.with(offer, best, at, capacity) {
+                *best = better;
+                next = 0;
+            }
+        }
+    }
+
+    /// A better filling that holds this item: each other one is left out, and what then packs comes in.
+    fn with(
+        &mut self,
+        offer: &Offer<'_>,
+        best: &Filled,
+        at: usize,
+        capacity: Bytes,
+    ) -> Option<Filled> {
+        let value = offer.total(&best.kept);
+        let mut kept = best.kept.clone();
+        kept[at] = true;
+        let mut out: Vec<usize> =
+            (0..kept.len()).filter(|&other| best.kept[other] && !offer.must_stay[other]).collect();
+        out.sort_by_key(|&other| (offer.value(other), other));
+        for other in out {
+            kept[other] = false;
+            if offer.total(&kept) > value {
+                let mut tried = self.pack(offer, kept.clone(), EXCHANGE_PART);
+                if tried.packing.placement.size <= capacity {
+                    self.come_back(offer, &mut tried, capacity);
+                    return Some(tried);
+                }
+            }
+            kept[other] = true;
+        }
+        None
     }
 }
 
