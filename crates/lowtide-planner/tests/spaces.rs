@@ -123,7 +123,6 @@ fn share(limits: TinyLimits, limited: bool) -> (u32, u32) {
 #[track_caller]
 fn check_share(limits: TinyLimits, limited: bool, percent: u32) {
     let (met, all) = share(limits, limited);
-    println!("the best is found for {met} of {all} problems where something is spilled");
     assert!(all > 100 && 100 * met >= percent * all, "{met} of {all}");
 }
 

@@ -85,14 +85,14 @@ fn one_space(
     let offsets: IndexVec<BufferId, Bytes> =
         items.iter().map(|&id| placement.offsets[id]).collect();
     let found = check_placement(&problem.problem().part(&items), &Placement { offsets, size });
-    let named = found.into_iter().map(|fault| renamed(fault, &items));
+    let named = found.into_iter().map(|fault| renamed(&fault, &items));
     faults.extend(named.map(|fault| SpacesFault::Placement { space, fault }));
 }
 
 /// A fault of a part, with the ids of the whole.
-fn renamed(fault: PlacementFault, items: &[BufferId]) -> PlacementFault {
+fn renamed(fault: &PlacementFault, items: &[BufferId]) -> PlacementFault {
     let whole = |part: BufferId| items[part.index()];
-    match fault {
+    match *fault {
         PlacementFault::WrongLength { found, wanted } => {
             PlacementFault::WrongLength { found, wanted }
         }

@@ -163,7 +163,9 @@ impl Filler<'_> {
         while let Some(group) = groups.pop().filter(|group| !group.is_empty() && tries > 0) {
             tries -= 1;
             let mut kept = best.kept.clone();
-            group.iter().for_each(|&at| kept[at] = true);
+            for &at in &group {
+                kept[at] = true;
+            }
             let tried = self.pack(offer, kept, PART);
             if tried.packing.placement.size <= capacity {
                 *best = tried;

@@ -59,6 +59,8 @@ pub(super) struct Over {
     /// For each step, how many before it were over at first.
     ranks: Vec<u32>,
     nodes: Vec<Node>,
+    /// Nodes that the question at hand may still look at.
+    looks: u32,
 }
 
 impl Over {
@@ -79,7 +81,7 @@ impl Over {
         for at in (1..width).rev() {
             nodes[at] = Node::of(nodes[2 * at], nodes[2 * at + 1]);
         }
-        Self { width, ranks, nodes }
+        Self { width, ranks, nodes, looks: 0 }
     }
 
     /// Whether some step is over.
@@ -94,11 +96,11 @@ impl Over {
     /// The excess that so many bytes less at these steps would take away, summed over the steps.
     pub(super) fn relief(&mut self, steps: &Range<usize>, bytes: i64) -> u128 {
         let range = self.ranked(steps);
-        let mut left = MOST_NODES;
+        self.looks = MOST_NODES;
         if range.is_empty() || bytes <= 0 {
             return 0;
         }
-        self.relief_below(1, 0..self.width, &range, bytes, &mut left)
+        self.relief_below(1, 0..self.width, &range, bytes)
     }
 
     fn relief_below(
@@ -107,7 +109,6 @@ impl Over {
         here: Range<usize>,
         range: &Range<usize>,
         bytes: i64,
-        left: &mut u32,
     ) -> u128 {
         let node = self.nodes[at];
         if node.count == 0 || range.end <= here.start || here.end <= range.start {
@@ -115,15 +116,15 @@ impl Over {
         }
         if range.start <= here.start && here.end <= range.end {
             let all = i128::from(bytes) * i128::from(node.count);
-            if *left == 0 || node.most <= bytes || node.least >= bytes {
+            if self.looks == 0 || node.most <= bytes || node.least >= bytes {
                 return all.min(node.sum).unsigned_abs();
             }
         }
-        *left = left.saturating_sub(1);
+        self.looks = self.looks.saturating_sub(1);
         self.settle(at);
         let middle = usize::midpoint(here.start, here.end);
-        let below = self.relief_below(2 * at, here.start..middle, range, bytes, left);
-        below + self.relief_below(2 * at + 1, middle..here.end, range, bytes, left)
+        let below = self.relief_below(2 * at, here.start..middle, range, bytes);
+        below + self.relief_below(2 * at + 1, middle..here.end, range, bytes)
     }
 
     /// Takes so many bytes away at these steps.
