@@ -45,7 +45,7 @@ pub fn run(dirs: &[String]) -> anyhow::Result<bool> {
     Ok(wrong.is_empty())
 }
 
-fn models(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn models(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries =
         std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let mut found = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn load_bound(path: &Path) -> anyhow::Result<(Loaded, String)> {
     Ok((loaded, format!(" ({})", named.join(", "))))
 }
 
-fn fastest<T>(mut work: impl FnMut() -> T) -> (T, f64) {
+pub(crate) fn fastest<T>(mut work: impl FnMut() -> T) -> (T, f64) {
     let mut timed = || {
         let start = Instant::now();
         let result = work();

@@ -3,6 +3,7 @@
 //! ~~~text
 //! corpus DIR...   plans and checks every model below: the table, and how the savings are distributed
 //! pack FILE...    places problems in the MiniMalloc form, and cut ones of 10 k to 1 M buffers with a known optimum
+//! problems OUT DIR...  writes the placement problems of all models below into a folder, and places them
 //! scale [OPS...]  time and memory of planning and checking large seeded graphs
 //! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
 //! ~~~
@@ -10,6 +11,7 @@
 
 mod corpus;
 mod pack;
+mod problems;
 mod run;
 mod scale;
 
@@ -17,8 +19,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask bench corpus DIR... | pack FILE... | scale [OPS...] | run MODEL...";
+const USAGE: &str = "usage: cargo xtask bench corpus DIR... | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL...";
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     let result = match args.split_first() {
         Some((command, dirs)) if command == "corpus" && !dirs.is_empty() => corpus::run(dirs),
         Some((command, files)) if command == "pack" => pack::run(files),
+        Some((command, dirs)) if command == "problems" => problems::run(dirs),
         Some((command, ops)) if command == "scale" => scale::run(ops),
         Some((command, models)) if command == "run" && !models.is_empty() => run::run(models),
         _ => Err(anyhow::anyhow!(USAGE)),

@@ -153,6 +153,12 @@ impl Problem {
         Self { items, steps: self.steps, durations: self.durations.clone() }
     }
 
+    /// The same problem with steps that last as long as those of another one.
+    #[must_use]
+    pub fn with_durations_of(self, other: &Self) -> Self {
+        self.with_durations(other.durations.clone())
+    }
+
     /// How long a step lasts: 1 if nothing is known.
     pub fn duration(&self, step: Step) -> u64 {
         self.durations.get(step.index()).copied().unwrap_or(1)

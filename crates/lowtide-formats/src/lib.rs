@@ -22,6 +22,7 @@ mod lifetimes_csv;
 mod live;
 mod npy;
 mod plan_file;
+mod plan_problem;
 mod problem_csv;
 mod run_summary;
 #[cfg(test)]
@@ -37,8 +38,10 @@ pub use lifetimes_csv::write_lifetimes;
 pub use live::live_curve;
 pub use npy::{Array, NpyError, read_npy, write_npy};
 pub use plan_file::{PLAN_VERSION, PlanFileError, read_plan, write_plan};
+pub use plan_problem::write_plan_problem;
 pub use problem_csv::{NamedProblem, ProblemCsvError, read_problem, write_placement};
 pub use run_summary::{LatencyRow, OutputRow, ProfileRow, RunSummary};
 pub use summary::{
-    CheckSummary, ColouringRow, ColoursRow, PackSummary, PlanSummary, SUMMARY_VERSION, TriedRow,
+    CheckSummary, ColouringRow, ColoursRow, MovedRow, PackSummary, PlanSummary, SUMMARY_VERSION,
+    TriedRow,
 };

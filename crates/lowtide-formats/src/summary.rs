@@ -162,10 +162,29 @@ pub struct PackSummary {
     pub arena_bytes: u64,
     /// Whether no placement is smaller.
     pub proven: bool,
+    /// Why no smaller arena was looked for: `at_bound`, `at_goal`, `out_of_steps`, `ended` or `out_of_ideas`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<&'static str>,
+    /// Pairs of buffers looked at.
+    pub steps: u64,
+    /// With `--keep`: buffers that had a place in the earlier table and lie elsewhere now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Vec<MovedRow>>,
     /// With `--check`: all faults of the given offsets.
     pub faults: Vec<String>,
     /// Time of packing or checking alone.
     pub seconds: f64,
+}
+
+/// A buffer that lies elsewhere than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MovedRow {
+    /// Its name.
+    pub id: String,
+    /// Its offset before.
+    pub from: u64,
+    /// Its offset now.
+    pub to: u64,
 }
 
 impl PackSummary {

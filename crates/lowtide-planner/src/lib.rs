@@ -16,6 +16,7 @@ mod colour;
 mod config;
 mod events;
 mod lifetimes;
+mod meter;
 mod order;
 mod pack;
 mod plan;
@@ -25,9 +26,10 @@ pub use bounds::{live_bound, live_sums, order_bound};
 pub use colour::{Colouring, colour, fewest_colours};
 pub use config::{ColourBy, Effort, OrderRule, PlanConfig, Preset, ScoreWeights};
 pub use lifetimes::lifetimes;
+pub use meter::{Budget, Progress, Watch};
 pub use order::score_order;
 pub use pack::{
-    FilledSpace, Packing, SpacesPackError, SpacesPacking, Witness, certify, pack, pack_spaces,
-    placement_bound, witness,
+    Earlier, FilledSpace, PackRequest, Packing, SpacesPackError, SpacesPacking, Stopped, Witness,
+    certify, pack, pack_as_asked, pack_by_rules, pack_spaces, placement_bound, witness,
 };
-pub use plan::{Colours, PlanError, Planned, Tried, colours, plan, plan_in_order};
+pub use plan::{Colours, PlanError, Planned, Tried, colours, plan, plan_in_order, plan_watched};

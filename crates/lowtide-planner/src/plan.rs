@@ -2,8 +2,8 @@
 
 use crate::share::{ARENA, Layout, share};
 use crate::{
-    ColourBy, Colouring, OrderRule, Packing, PlanConfig, bounds, colour, events, fewest_colours,
-    pack, placement_bound, score_order,
+    Budget, ColourBy, Colouring, OrderRule, PackRequest, Packing, PlanConfig, Watch, bounds,
+    colour, events, fewest_colours, pack_as_asked, placement_bound, score_order,
 };
 use lowtide_core::{
     Bound, Buffer, BufferId, Bytes, Graph, Id, Order, Placement, Plan, PlanStats, Problem, Proof,
@@ -55,19 +55,29 @@ pub enum PlanError {
 
 /// Plans a graph. Cost: near-linear in its size; see [`PlanConfig::pack_steps`].
 pub fn plan(graph: &Graph, config: &PlanConfig) -> Result<Planned, PlanError> {
+    plan_watched(graph, config, Budget::of(0).watch)
+}
+
+/// [`plan()`] with somebody who looks on, and may end the search for smaller arenas: the plan is then made of what is
+/// known by that time.
+pub fn plan_watched(
+    graph: &Graph,
+    config: &PlanConfig,
+    watch: &Watch<'_>,
+) -> Result<Planned, PlanError> {
     for (name, value) in [("alpha", config.score.alpha), ("beta", config.score.beta)] {
         if !(value.is_finite() && value >= 0.0) {
             return Err(PlanError::BadWeight { name, value });
         }
     }
-    let file = Candidate::new(graph, "file", graph.file_order(), config);
+    let file = Candidate::new(graph, "file", graph.file_order(), config, watch);
     let mut tried = vec![file.tried()];
     let mut best = file;
     if config.order == OrderRule::Score
         || (config.order == OrderRule::Best && !best.is_least(graph, config))
     {
         let order = score_order(graph, config);
-        let score = Candidate::new(graph, "score", order, config);
+        let score = Candidate::new(graph, "score", order, config, watch);
         tried.push(score.tried());
         if config.order == OrderRule::Score || score.placement.size < best.placement.size {
             best = score;
@@ -78,7 +88,7 @@ pub fn plan(graph: &Graph, config: &PlanConfig) -> Result<Planned, PlanError> {
 
 /// Plans a graph in an order of the caller's. Cost: near-linear.
 pub fn plan_in_order(graph: &Graph, order: Order, config: &PlanConfig) -> Plan {
-    Candidate::new(graph, "given", order, config).plan(graph, config)
+    Candidate::new(graph, "given", order, config, Budget::of(0).watch).plan(graph, config)
 }
 
 /// One order with its sharing and placement.
@@ -96,11 +106,17 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(graph: &Graph, rule: &'static str, order: Order, config: &PlanConfig) -> Self {
+    fn new(
+        graph: &Graph,
+        rule: &'static str,
+        order: Order,
+        config: &PlanConfig,
+        watch: &Watch<'_>,
+    ) -> Self {
         let layout = share(graph, &order, config);
         let (problem, buffers) = layout.problem();
         let live = bounds::live_bound(&bounds::live_sums(&problem));
-        let (placement, mut bound) = place(&problem, config);
+        let (placement, mut bound) = place(&problem, config, watch);
         if let Proof::Items(items) = &mut bound.proof {
             // In the plan, buffers that lie in no arena are counted too.
             items.iter_mut().for_each(|item| *item = buffers[item.index()]);
@@ -161,10 +177,12 @@ impl Candidate {
     }
 }
 
-fn place(problem: &Problem, config: &PlanConfig) -> (Placement, Bound) {
+fn place(problem: &Problem, config: &PlanConfig, watch: &Watch<'_>) -> (Placement, Bound) {
     let placement = match config.reuse {
         Reuse::Pack => {
-            let Packing { placement, bound, .. } = pack(problem, config.pack_steps);
+            let budget = Budget { steps: config.pack_steps, watch };
+            let request = PackRequest { budget, ..PackRequest::of(0) };
+            let Packing { placement, bound, .. } = pack_as_asked(problem, request);
             return (placement, bound);
         }
         Reuse::Colour => colour(problem, config.colour_by).placement(),

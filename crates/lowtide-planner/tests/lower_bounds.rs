@@ -5,7 +5,7 @@ use arbitrary::Unstructured;
 use lowtide_core::check::{Shown, check_bound, check_placement};
 use lowtide_core::testing::{TinyLimits, fits, least_arena, random_words, tiny_problem};
 use lowtide_core::{Align, Bound, BufferId, Bytes, Interval, Item, Problem, Proof, Step};
-use lowtide_planner::{certify, live_bound, live_sums, pack, placement_bound, witness};
+use lowtide_planner::{Budget, certify, live_bound, live_sums, pack, placement_bound, witness};
 
 const ENOUGH: u64 = 10_000_000;
 
@@ -59,7 +59,7 @@ fn a_witness_does_not_fit_and_fits_without_any_of_its_items() {
     on_problems(PLAIN, |problem, least, u| {
         let less = u.int_in_range(1..=4).unwrap_or(1);
         let Some(capacity) = least.0.checked_sub(less).map(Bytes) else { return };
-        let found = witness(problem, capacity, &mut ENOUGH.clone()).unwrap();
+        let found = witness(problem, capacity, Budget::of(ENOUGH)).unwrap();
         let items = || found.items.iter().copied();
         assert!(found.is_smallest, "{problem:#?}");
         assert!(!fits(&only(problem, items()), capacity), "{found:?} {problem:#?}");
@@ -74,8 +74,8 @@ fn a_witness_does_not_fit_and_fits_without_any_of_its_items() {
 fn a_witness_without_time_or_of_shapes_that_are_not_searched_still_does_not_fit() {
     on_problems(TinyLimits { pins: false, ..ALL }, |problem, least, u| {
         let Some(capacity) = least.0.checked_sub(1).map(Bytes) else { return };
-        let mut steps = u.int_in_range(0..=3000).unwrap_or(0);
-        if let Some(found) = witness(problem, capacity, &mut steps) {
+        let steps = u.int_in_range(0..=3000).unwrap_or(0);
+        if let Some(found) = witness(problem, capacity, Budget::of(steps)) {
             let part = only(problem, found.items.iter().copied());
             assert!(!fits(&part, capacity), "{found:?} {problem:#?}");
         }
@@ -85,12 +85,12 @@ fn a_witness_without_time_or_of_shapes_that_are_not_searched_still_does_not_fit(
 #[test]
 fn what_a_search_has_proven_is_certified() {
     on_problems(PLAIN, |problem, least, _| {
-        let proof = certify(problem, least, &mut ENOUGH.clone()).unwrap();
+        let proof = certify(problem, least, Budget::of(ENOUGH)).unwrap();
         let shown = check_bound(problem, &Bound { bytes: least, proof: proof.clone() });
         assert_eq!(shown, Ok(Shown::Certified), "{proof} {problem:#?}");
-        assert_eq!(certify(problem, least + Bytes(1), &mut ENOUGH.clone()), None);
+        assert_eq!(certify(problem, least + Bytes(1), Budget::of(ENOUGH)), None);
         // Without time nothing is contradicted, and nothing but simple proofs certified.
-        let proof = certify(problem, least + Bytes(1), &mut 0);
+        let proof = certify(problem, least + Bytes(1), Budget::of(0));
         assert_eq!(proof, Some(Proof::Search));
     });
 }
@@ -126,7 +126,7 @@ fn nothing_needs_nothing() {
 #[test]
 fn the_largest_items_of_the_peak_are_the_witness_of_less_than_the_live_sum() {
     let problem = pile(&[(8, 8), (32, 8), (16, 8), (64, 8)]);
-    let found = witness(&problem, Bytes(100), &mut 0).unwrap();
+    let found = witness(&problem, Bytes(100), Budget::of(0)).unwrap();
     let ids = [1, 2, 3].map(BufferId::new).to_vec();
     assert_eq!((found.items, found.is_smallest), (ids, true));
 }

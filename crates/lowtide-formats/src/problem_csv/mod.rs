@@ -19,7 +19,8 @@ mod tests;
 
 pub use table::{read_problem, write_placement};
 
-use lowtide_core::{BufferId, Bytes, IndexVec, Placement, Problem};
+use lowtide_core::{Align, BufferId, Bytes, IndexVec, Interval, Item, Placement, Problem, Step};
+use std::collections::BTreeMap;
 
 /// A problem with what its file says beyond it.
 #[derive(Clone, Debug)]
@@ -83,6 +84,28 @@ impl NamedProblem {
             items[id].pin = self.offsets[id];
         }
         items::timed(items, &self.times).map_err(|error| items::name_error(&error, &self.ids))
+    }
+
+    /// Where the buffers lie in another table, by their names; those that it does not place are new.
+    pub fn offsets_of(&self, other: &Self) -> IndexVec<BufferId, Option<Bytes>> {
+        let named = other.ids.iter().map(String::as_str).zip(other.offsets.iter().copied());
+        let named: BTreeMap<&str, Option<Bytes>> = named.collect();
+        self.ids.iter().map(|id| named.get(id.as_str()).copied().flatten()).collect()
+    }
+
+    /// The same problem with bytes that nothing may take, at any time: each range from its first byte on. They come
+    /// after the buffers of the table, and are not written with it.
+    pub fn reserve(&mut self, ranges: &[(Bytes, Bytes)]) -> Result<(), ProblemCsvError> {
+        let mut items = self.problem.items().clone();
+        let all = Interval::new(Step::ZERO, Step::from_index(self.problem.steps()));
+        for &(offset, bytes) in ranges {
+            items.push(Item::new(bytes, all, Align::ONE));
+            self.offsets.push(Some(offset));
+            self.ids.push(format!("reserved {}:{}", offset.0, bytes.0));
+        }
+        self.problem = items::timed(items, &self.times)
+            .map_err(|error| items::name_error(&error, &self.ids))?;
+        Ok(())
     }
 
     /// The offsets of the file as a placement, to be judged; every item must have one.

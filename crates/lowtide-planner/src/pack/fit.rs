@@ -8,14 +8,15 @@
 //! it. Cost for an item with k neighbours: O(k log n). Neighbours are what the budget counts.
 
 use super::placed::{Placed, Taken};
+use crate::meter::Meter;
 use lowtide_core::{Align, BufferId, Bytes, IndexVec, Item, Placement, Problem};
 
-/// Places all items in the given order; `None` if the arena comes to `limit` or more, or `steps` run out.
+/// Places all items in the given order; `None` if the arena comes to `limit` or more, or the steps run out.
 pub(super) fn first_fit(
     problem: &Problem,
     order: &[BufferId],
     limit: Bytes,
-    steps: &mut u64,
+    meter: &mut Meter<'_>,
 ) -> Option<Placement> {
     let mut placed = Placed::new(problem);
     let mut offsets = IndexVec::filled(order.len(), Bytes::ZERO);
@@ -28,11 +29,11 @@ pub(super) fn first_fit(
         } else {
             forbidden.clear();
             forbid(&placed, item, &mut forbidden);
-            *steps = steps.saturating_sub(1 + forbidden.len() as u64);
+            meter.spend(1 + forbidden.len() as u64);
             lowest_hole(&mut forbidden, item.align)
         };
         size = size.max(base + item.extent());
-        if size >= limit || *steps == 0 {
+        if size >= limit || meter.is_out() {
             return None;
         }
         offsets[id] = base;

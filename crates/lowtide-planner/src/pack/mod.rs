@@ -11,7 +11,8 @@
 //! bound. Holes are filled from below: over the models at hand, taking the tightest hole instead never won.
 //! Of thousands of items, `skyline` then places whole rows into the lowest valley, many times. What is left of
 //! the budget goes into `exact`, which finds the smallest placement or proves that there is none below, if it
-//! is given the time; the same budget gives the same placement on every machine.
+//! is given the time. What `exact` cannot take apart, `climb` improves by changing the order. The same budget gives
+//! the same placement on every machine.
 
 mod exact;
 mod fit;
@@ -20,13 +21,16 @@ mod placed;
 mod random;
 mod skyline;
 mod spaces;
+mod stable;
 mod sweep;
 mod witness;
 
 pub use lower::placement_bound;
 pub use spaces::{FilledSpace, SpacesPackError, SpacesPacking, pack_spaces};
+pub use stable::Earlier;
 pub use witness::{Witness, certify, witness};
 
+use crate::meter::{Budget, Meter, Watched};
 use fit::first_fit;
 use lowtide_core::{Align, Bound, BufferId, Bytes, Item, Placement, Problem};
 
@@ -41,7 +45,45 @@ pub struct Packing {
     pub bound: Bound,
     /// Pairs of items looked at.
     pub steps: u64,
+    /// Why nothing smaller was looked for.
+    pub stopped: Stopped,
 }
+
+/// Why a search for a smaller arena came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The arena is as small as the bound: there is nothing smaller.
+    AtBound,
+    /// The arena is as small as was asked for.
+    AtGoal,
+    /// The steps ran out.
+    OutOfSteps,
+    /// Whoever looked on ended it.
+    Ended,
+    /// Nothing was left to try.
+    OutOfIdeas,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct PackRequest<'r> {
+    /// Pairs of items that may be looked at, and who looks on.
+    pub budget: Budget<'r>,
+    /// An arena of this size is small enough; the search asks for it before anything smaller or larger.
+    pub goal: Option<Bytes>,
+    /// Where items lay before: they stay there if the arena need not be larger than it is without that, or than the goal.
+    pub earlier: Option<&'r Earlier>,
+}
+
+impl PackRequest<'_> {
+    /// The smallest arena that so many steps find.
+    pub fn of(steps: u64) -> Self {
+        Self { budget: Budget::of(steps), goal: None, earlier: None }
+    }
+}
+
+/// One in so many of the steps is kept back for an earlier placement.
+const KEPT_BACK: u64 = 4;
 
 /// The key by which a rule sorts items, ascending.
 type Key = fn(&Item) -> (u64, u64);
@@ -67,59 +109,172 @@ fn by_lifetime(item: &Item) -> (u64, u64) {
 
 /// Packs within a budget of `steps` pairs; stops once the arena is as small as a lower bound.
 pub fn pack(problem: &Problem, steps: u64) -> Packing {
+    pack_as_asked(problem, PackRequest::of(steps))
+}
+
+/// Packs until the arena is as small as a lower bound or as the goal, the steps run out, or somebody ends it.
+pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
+    let watched = Watched::new(request.budget.watch);
+    // What has to stay where it was is placed around at the end.
+    let kept_back = request.earlier.map_or(0, |_| request.budget.steps / KEPT_BACK);
+    let meter = &mut Meter::new(request.budget.steps - kept_back, &watched);
     let bound = placement_bound(problem);
-    let least = bound.bytes;
-    let mut left = steps;
-    let mut best = by_rules(problem, bound, &mut left);
-    if best.placement.size > least
-        && is_large(problem)
-        && let Some(placement) = skyline::improve(problem, &best.placement, least, &mut left)
-    {
-        best = Packing { placement, rule: "skyline", ..best };
+    let goal = request.goal.unwrap_or_default().max(bound.bytes);
+    let mut pack =
+        Pack { problem, goal, meter, best: first_packing(problem, bound), is_open: false };
+    let share = pack.share_of_rules();
+    pack.by_rules(share);
+    pack.by_rows();
+    pack.by_search();
+    if let Some(earlier) = request.earlier {
+        pack.meter.add(kept_back);
+        pack.as_before(earlier);
     }
-    if best.placement.size > least {
-        let searched = exact::improve(problem, best.placement.size, least, &mut left);
-        if searched.bound > least {
-            let proof = certify(problem, searched.bound, &mut left);
+    let left = pack.meter.left();
+    let Packing { mut placement, rule, bound, .. } = pack.best;
+    // What is never there lies at the bottom, takes no bytes, and ends inside all the same.
+    placement.size = placement.size.max(bound.bytes);
+    let stopped = if placement.size <= bound.bytes {
+        Stopped::AtBound
+    } else if placement.size <= goal {
+        Stopped::AtGoal
+    } else if watched.is_ended() {
+        Stopped::Ended
+    } else if left == 0 || pack.is_open {
+        Stopped::OutOfSteps
+    } else {
+        Stopped::OutOfIdeas
+    };
+    let done = request.budget.steps - left;
+    let steps = if watched.is_ended() { watched.steps() } else { done };
+    Packing { placement, rule, bound, steps, stopped }
+}
+
+/// Packs by the greedy rules alone: what the searches are compared with.
+pub fn pack_by_rules(problem: &Problem, steps: u64) -> Packing {
+    let watched = Watched::new(Budget::of(0).watch);
+    let meter = &mut Meter::new(steps, &watched);
+    let bound = placement_bound(problem);
+    let (goal, best) = (bound.bytes, first_packing(problem, bound));
+    let mut pack = Pack { problem, goal, meter, best, is_open: false };
+    pack.by_rules(steps);
+    let left = pack.meter.left();
+    Packing { steps: steps - left, ..pack.best }
+}
+
+/// One stage after the other, each unless the arena is small enough already.
+struct Pack<'p, 'm, 'w> {
+    problem: &'p Problem,
+    goal: Bytes,
+    meter: &'m mut Meter<'w>,
+    best: Packing,
+    /// A search had questions left when its steps were used up.
+    is_open: bool,
+}
+
+impl Pack<'_, '_, '_> {
+    fn is_done(&self) -> bool {
+        self.best.placement.size <= self.goal || self.meter.is_out()
+    }
+
+    /// Whether there are too many items for `exact`.
+    fn is_large(&self) -> bool {
+        self.problem.items().len() > exact::MOST_ITEMS
+    }
+
+    fn keep(&mut self, placement: Placement, rule: &'static str) {
+        self.best.placement = placement;
+        self.best.rule = rule;
+        self.meter.watched().tell(self.best.placement.size, self.best.bound.bytes);
+    }
+
+    /// What the rules may spend; nothing if many items would have them give up before the end.
+    fn share_of_rules(&self) -> u64 {
+        let left = self.meter.left();
+        if !self.is_large() {
+            return left;
+        }
+        let share = RULES_AT_SCALE.min(left.div_ceil(16));
+        if pairs(self.problem) > share { 0 } else { share }
+    }
+
+    /// The best of the greedy rules.
+    fn by_rules(&mut self, most: u64) {
+        let (problem, goal, mut best) = (self.problem, self.goal, self.best.placement.size);
+        let found = self.meter.with_at_most(most, |meter| {
+            let mut found = None;
+            for (name, key) in RULES {
+                if best <= goal || meter.is_out() {
+                    break;
+                }
+                if let Some(placement) = first_fit(problem, &sorted(problem, key), best, meter) {
+                    best = placement.size;
+                    found = Some((placement, name));
+                }
+            }
+            found
+        });
+        if let Some((placement, name)) = found {
+            self.keep(placement, name);
+        }
+    }
+
+    fn by_rows(&mut self) {
+        if self.is_done() || !self.is_large() {
+            return;
+        }
+        let (known, goal) = (&self.best.placement, self.goal);
+        if let Some(placement) = skyline::improve(self.problem, known, goal, self.meter) {
+            self.keep(placement, "skyline");
+        }
+    }
+
+    /// What lay somewhere before stays there, as far as the arena allows.
+    fn as_before(&mut self, earlier: &Earlier) {
+        let limit = self.goal.max(self.best.placement.size);
+        if let Some(placement) = stable::keep(self.problem, earlier, limit, self.meter) {
+            self.keep(placement, "earlier");
+        }
+    }
+
+    fn by_search(&mut self) {
+        if self.is_done() {
+            return;
+        }
+        let (bound, known) = (self.best.bound.bytes, self.best.placement.size);
+        let range = exact::Range { bound, goal: self.goal, known };
+        let searched = exact::improve(self.problem, range, self.meter);
+        self.is_open = searched.is_open;
+        if searched.bound > bound {
+            let proof = witness::prove(self.problem, searched.bound, self.meter);
             let proof = proof.expect("a finished search found nothing below its bound");
-            best.bound = Bound { bytes: searched.bound, proof };
+            self.best.bound = Bound { bytes: searched.bound, proof };
         }
         if let Some(placement) = searched.placement {
-            best = Packing { placement, rule: "search", ..best };
+            self.keep(placement, "search");
         }
     }
-    // What is never there lies at the bottom, takes no bytes, and ends inside all the same.
-    best.placement.size = best.placement.size.max(least);
-    best.steps = steps - left;
-    best
 }
 
-/// Whether there are too many items for `exact`.
-fn is_large(problem: &Problem) -> bool {
-    problem.items().len() > exact::MOST_ITEMS
-}
-
-/// The best of the greedy rules.
-fn by_rules(problem: &Problem, bound: Bound, left: &mut u64) -> Packing {
-    let least = bound.bytes;
-    let mut best = Packing { bound, ..first_packing(problem) };
-    let mut some = if is_large(problem) { RULES_AT_SCALE.min(left.div_ceil(16)) } else { *left };
-    *left -= some;
-    for (name, key) in RULES {
-        if best.placement.size <= least || some == 0 {
-            break;
+/// Pairs of items that live together: what a rule looks at until it comes to its end.
+fn pairs(problem: &Problem) -> u64 {
+    let spans = || problem.items().iter().map(Item::span).filter(|span| !span.is_empty());
+    let mut starts: Vec<u32> = spans().map(|span| span.start.0).collect();
+    let mut ends: Vec<u32> = spans().map(|span| span.end.0).collect();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let mut ended = 0;
+    let live = starts.iter().enumerate().map(|(before, start)| {
+        while ends[ended] <= *start {
+            ended += 1;
         }
-        let order = sorted(problem, key);
-        if let Some(placement) = first_fit(problem, &order, best.placement.size, &mut some) {
-            best = Packing { placement, rule: name, ..best };
-        }
-    }
-    *left += some;
-    best
+        (before - ended) as u64
+    });
+    live.sum()
 }
 
 /// One that is always found: the sweep; above everything that has a fixed offset, if something has.
-fn first_packing(problem: &Problem) -> Packing {
+fn first_packing(problem: &Problem, bound: Bound) -> Packing {
     let pins = problem.items().iter().filter_map(|item| Some(item.pin? + item.extent()));
     let pinned = pins.max().unwrap_or_default();
     let mut placement = sweep::sweep(problem);
@@ -132,7 +287,7 @@ fn first_packing(problem: &Problem) -> Packing {
             *offset = item.pin.unwrap_or(base + *offset);
         }
     }
-    Packing { placement, rule: "time", bound: Bound::NONE, steps: 0 }
+    Packing { placement, rule: "time", bound, steps: 0, stopped: Stopped::OutOfIdeas }
 }
 
 /// All items, fixed offsets first, then by the rule, ties by id.

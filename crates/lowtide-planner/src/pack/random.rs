@@ -7,3 +7,8 @@ pub(super) fn next(state: &mut u64) -> u64 {
     *state ^= *state << 17;
     *state
 }
+
+/// A number below another one.
+pub(super) fn below(limit: u64, state: &mut u64) -> u64 {
+    next(state) % limit
+}

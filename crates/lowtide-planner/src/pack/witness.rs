@@ -13,6 +13,7 @@
 use super::exact;
 use super::lower::placement_bound;
 use crate::bounds::{live_bound, live_sums};
+use crate::meter::{Budget, Meter, Watched};
 use lowtide_core::check::{Shown, check_bound};
 use lowtide_core::{
     Align, Bound, BufferId, Bytes, IndexVec, Interval, Item, Problem, Proof, Rect, Step,
@@ -35,9 +36,14 @@ pub struct Witness {
 }
 
 /// Why a capacity is too small, for a search that has shown that it is; `None` if that is not found again
-/// within `steps` pairs of items looked at.
-pub fn witness(problem: &Problem, capacity: Bytes, steps: &mut u64) -> Option<Witness> {
-    let mut search = Search { problem, capacity, steps, is_sure: true };
+/// within the budget.
+pub fn witness(problem: &Problem, capacity: Bytes, budget: Budget<'_>) -> Option<Witness> {
+    let watched = Watched::new(budget.watch);
+    find(problem, capacity, &mut Meter::new(budget.steps, &watched))
+}
+
+fn find(problem: &Problem, capacity: Bytes, meter: &mut Meter<'_>) -> Option<Witness> {
+    let mut search = Search { problem, capacity, meter, is_sure: true };
     let peak = peak(problem);
     let sum = search.smallest_sum(peak);
     if let Some(items) = &sum
@@ -53,16 +59,22 @@ pub fn witness(problem: &Problem, capacity: Bytes, steps: &mut u64) -> Option<Wi
 
 /// The proof of a bound that a finished search has found: a certificate if one is simple enough for the
 /// checker, else the search. `None` if the search contradicts it: there is a placement below.
-pub fn certify(problem: &Problem, claimed: Bytes, steps: &mut u64) -> Option<Proof> {
+pub fn certify(problem: &Problem, claimed: Bytes, budget: Budget<'_>) -> Option<Proof> {
+    let watched = Watched::new(budget.watch);
+    prove(problem, claimed, &mut Meter::new(budget.steps, &watched))
+}
+
+/// [`certify`] within what is left of a budget.
+pub(super) fn prove(problem: &Problem, claimed: Bytes, meter: &mut Meter<'_>) -> Option<Proof> {
     let simple = placement_bound(problem);
     if simple.bytes >= claimed {
         return Some(simple.proof);
     }
     let below = claimed.saturating_sub(Bytes(1));
-    if fits_in_part(problem, below, steps) == Some(true) {
+    if fits_in_part(problem, below, meter) == Some(true) {
         return None;
     }
-    let witness = witness(problem, below, steps).filter(|found| found.items.len() <= MOST_ITEMS);
+    let witness = find(problem, below, meter).filter(|found| found.items.len() <= MOST_ITEMS);
     let proof = witness.map(|found| Proof::Items(found.items.into()));
     let is_shown = |proof: &Proof| {
         let bound = Bound { bytes: claimed, proof: proof.clone() };
@@ -72,12 +84,9 @@ pub fn certify(problem: &Problem, claimed: Bytes, steps: &mut u64) -> Option<Pro
 }
 
 /// Whether a problem fits, asked with a part of the steps; `None` if that is not known in time.
-fn fits_in_part(problem: &Problem, capacity: Bytes, steps: &mut u64) -> Option<bool> {
-    let mut some = steps.div_ceil(PART);
-    *steps -= some;
-    let answer = exact::fits(problem, capacity, &mut some);
-    *steps += some;
-    answer
+fn fits_in_part(problem: &Problem, capacity: Bytes, meter: &mut Meter<'_>) -> Option<bool> {
+    let some = meter.left().div_ceil(PART);
+    meter.with_at_most(some, |part| exact::fits(problem, capacity, part))
 }
 
 fn sorted(mut items: Vec<BufferId>, is_smallest: bool) -> Witness {
@@ -92,15 +101,15 @@ fn peak(problem: &Problem) -> Step {
     }
 }
 
-struct Search<'a> {
+struct Search<'a, 'w> {
     problem: &'a Problem,
     capacity: Bytes,
-    steps: &'a mut u64,
+    meter: &'a mut Meter<'w>,
     /// All questions were answered.
     is_sure: bool,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// The fewest of the items that are live at a step whose bytes are more than the capacity.
     fn smallest_sum(&self, step: Step) -> Option<Vec<BufferId>> {
         let is_live = |rect: &&Rect| rect.span.start <= step && step < rect.span.end;
@@ -136,7 +145,7 @@ impl Search<'_> {
         if placement_bound(&part).bytes > self.capacity {
             return Some(false);
         }
-        fits_in_part(&part, self.capacity, self.steps)
+        fits_in_part(&part, self.capacity, self.meter)
     }
 
     /// What lives around a step, from there on as far out as it takes to be too much.
@@ -154,7 +163,7 @@ impl Search<'_> {
                 return Some(near);
             }
             let is_all = window.start == Step::ZERO && window.end.index() >= self.problem.steps();
-            if is_all || *self.steps == 0 {
+            if is_all || self.meter.is_out() {
                 return None;
             }
             reach = (2 * reach).max(1);

@@ -8,6 +8,7 @@ use lowtide::{LoadOptions, ResolveConfig};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Plans and runs computation graphs in the least memory.
 ///
@@ -118,6 +119,9 @@ pub(super) struct PlanArgs {
     /// Write first and last use of every tensor as CSV (docs/csv.md).
     #[arg(long, value_name = "FILE")]
     pub(super) lifetimes: Option<PathBuf>,
+    /// Write the placement problem of the plan's order in the MiniMalloc form, for `lowtide pack` and others (docs/csv.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) problem: Option<PathBuf>,
     /// Write the ONNX model with its operators in the planned order; all else stays as it was.
     #[arg(long, value_name = "FILE")]
     pub(super) onnx: Option<PathBuf>,
@@ -165,6 +169,9 @@ pub(super) struct PlannerArgs {
     /// How long to look for a smaller arena, for each order that is tried.
     #[arg(long, value_enum, default_value_t)]
     effort: EffortArg,
+    /// Look for smaller arenas no longer than so many seconds; what is found then depends on the machine.
+    #[arg(long, value_name = "SECONDS", value_parser = time_limit)]
+    pub(super) time_limit: Option<Duration>,
 }
 
 impl PlannerArgs {
@@ -225,7 +232,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) planner: PlannerArgs,
     /// Follow this plan, as `lowtide plan -o` wrote it, instead of making one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "mode", "alpha", "beta", "preset", "colour_by", "no_in_place", "inputs", "outputs", "align", "effort"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "mode", "alpha", "beta", "preset", "colour_by", "no_in_place", "inputs", "outputs", "align", "effort", "time_limit"])]
     pub(super) plan: Option<PathBuf>,
     /// Give an input its values, as in image=cat.npy; may be repeated. Its shape binds the input's open dimensions.
     #[arg(long, value_name = "INPUT=FILE", value_parser = input)]
@@ -304,6 +311,21 @@ fn bytes(text: &str) -> Result<Bytes, String> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
     let whole = value as u64;
     Ok(Bytes(whole))
+}
+
+/// Seconds, up to a year.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    const MOST: f64 = 366.0 * 86_400.0;
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=MOST).contains(seconds));
+    let wanted = || format!("wanted a number of seconds from 0 to {MOST}, as in 0.5");
+    seconds.map(Duration::from_secs_f64).ok_or_else(wanted)
+}
+
+/// An offset and a number of bytes: 0:4KiB.
+fn reserved(text: &str) -> Result<(Bytes, Bytes), String> {
+    let wanted = "wanted OFFSET:BYTES, as in 0:4KiB";
+    let (offset, count) = text.split_once(':').ok_or(wanted)?;
+    Ok((bytes(offset)?, bytes(count)?))
 }
 
 fn align(text: &str) -> Result<Align, String> {
@@ -444,12 +466,21 @@ pub(super) enum SortArg {
 pub(super) struct PackArgs {
     /// The problem in the MiniMalloc form (docs/csv.md).
     pub(super) problem: PathBuf,
-    /// Answer no (exit code 1) if the arena is larger than this, as in 1MiB.
+    /// Answer no (exit code 1) if the arena is larger than this, as in 1MiB; as small is small enough.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) capacity: Option<Bytes>,
     /// How long to look for a smaller arena.
     #[arg(long, value_enum, default_value_t)]
     pub(super) effort: EffortArg,
+    /// Look no longer than so many seconds; what is found then depends on the machine.
+    #[arg(long, value_name = "SECONDS", value_parser = time_limit)]
+    pub(super) time_limit: Option<Duration>,
+    /// Leave buffers where this table has them, if the arena need not be larger for it, or keeps the capacity.
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    pub(super) keep: Option<PathBuf>,
+    /// Bytes that no buffer may take, as in 0:4KiB: the first and how many. They are part of the arena. May be repeated.
+    #[arg(long, value_name = "OFFSET:BYTES", value_parser = reserved, conflicts_with = "check")]
+    pub(super) reserve: Vec<(Bytes, Bytes)>,
     /// Judge the offsets of the file instead of finding some. Exit code 1 if they are wrong.
     #[arg(long, conflicts_with = "output")]
     pub(super) check: bool,

@@ -4,19 +4,29 @@ use super::args::PackArgs;
 use super::{Answer, out, progress};
 use anyhow::{Context, bail};
 use lowtide::core::check::{PlacementFault, check_bound, check_placement};
-use lowtide::core::{Bound, BufferId, Bytes, Problem, Step};
-use lowtide::formats::{self, NamedProblem, PackSummary};
-use lowtide::planner::{Packing, Witness, pack, placement_bound, witness};
+use lowtide::core::{Bound, BufferId, Bytes, Placement, Problem, Step};
+use lowtide::formats::{self, MovedRow, NamedProblem, PackSummary};
+use lowtide::planner::{
+    Budget, Earlier, PackRequest, Packing, Stopped, Witness, pack_as_asked, placement_bound,
+    witness,
+};
+use std::path::Path;
 
 pub(super) fn run(args: &PackArgs) -> anyhow::Result<Answer> {
-    let name = args.problem.display().to_string();
     out::check_targets(&[&args.problem], &[args.output.as_deref()])?;
-    let bytes = out::read_file(&args.problem)?;
-    let named = formats::read_problem(&bytes)
-        .with_context(|| format!("`{name}` is not a placement problem that can be read"))?;
+    let name = args.problem.display().to_string();
+    let mut named = read(&args.problem)?;
+    named.reserve(&args.reserve).context("--reserve asks for too much")?;
     let bound = placement_bound(&named.problem);
     let start = Figures { name: &name, named: &named, bound };
     if args.check { start.judge(args) } else { start.solve(args) }
+}
+
+fn read(path: &Path) -> anyhow::Result<NamedProblem> {
+    let bytes = out::read_file(path)?;
+    formats::read_problem(&bytes).with_context(|| {
+        format!("`{}` is not a placement problem that can be read", path.display())
+    })
 }
 
 /// So many buffers are named in a message.
@@ -32,9 +42,14 @@ impl Figures<'_> {
     fn solve(&self, args: &PackArgs) -> anyhow::Result<Answer> {
         let problem =
             &self.named.pinned().with_context(|| format!("`{}` is no problem", self.name))?;
-        let steps = args.effort.steps();
-        let (packing, seconds) =
-            progress::during(&format!("packing {}", self.name), || pack(problem, steps));
+        let earlier = args.keep.as_deref().map(read).transpose()?;
+        let earlier = earlier.map(|earlier| self.named.offsets_of(&earlier));
+        let (packing, seconds) = progress::during(&format!("packing {}", self.name), || {
+            let watch = progress::until(args.time_limit);
+            let budget = Budget { steps: args.effort.steps(), watch: &watch };
+            let request = PackRequest { budget, goal: args.capacity, earlier: earlier.as_ref() };
+            pack_as_asked(problem, request)
+        });
         let faults = check_placement(problem, &packing.placement);
         if let Some(fault) = faults.first() {
             // Only fixed offsets can clash; whatever else were wrong would be our own fault.
@@ -45,11 +60,25 @@ impl Figures<'_> {
             let placement = &packing.placement;
             out::write_file(path, |file| formats::write_placement(self.named, placement, file))?;
         }
-        let Packing { placement, rule, bound, .. } = packing;
-        let (rule, arena) = (format!("placed by {rule}"), placement.size);
+        let Packing { placement, rule, bound, steps, stopped } = packing;
         let proven = Figures { name: self.name, named: self.named, bound };
-        print(args, &proven.summary(args, arena, Vec::new(), seconds), &rule)?;
-        Ok(proven.within(args, problem, arena))
+        let summary = PackSummary {
+            stopped: Some(name_of(stopped)),
+            steps,
+            moved: earlier.map(|earlier| self.moved(&earlier, &placement)),
+            ..proven.summary(args, placement.size, Vec::new(), seconds)
+        };
+        print(args, &summary, &format!("placed by {rule}"))?;
+        Ok(proven.within(args, problem, placement.size))
+    }
+
+    /// Buffers that lie elsewhere than before.
+    fn moved(&self, earlier: &Earlier, placement: &Placement) -> Vec<MovedRow> {
+        let rows = earlier.iter_enumerated().filter_map(|(id, &from)| {
+            let (from, to) = (from?.0, placement.offsets[id].0);
+            (from != to).then(|| MovedRow { id: self.id(id).to_owned(), from, to })
+        });
+        rows.collect()
     }
 
     /// Whether the arena fits the capacity, if one was given; says why not.
@@ -59,7 +88,7 @@ impl Figures<'_> {
         };
         let why = if self.bound.bytes > capacity {
             let bound = &self.bound;
-            let why = self.why_not(problem, capacity, args.effort.steps());
+            let why = self.why_not(args, problem, capacity);
             format!(
                 "impossible: no placement takes less than {} ({}){why}",
                 bound.bytes, bound.proof
@@ -76,8 +105,10 @@ impl Figures<'_> {
     }
 
     /// The buffers that cannot be placed together within a capacity, if they are found.
-    fn why_not(&self, problem: &Problem, capacity: Bytes, mut steps: u64) -> String {
-        let Some(Witness { items, is_smallest }) = witness(problem, capacity, &mut steps) else {
+    fn why_not(&self, args: &PackArgs, problem: &Problem, capacity: Bytes) -> String {
+        let watch = progress::until(args.time_limit);
+        let budget = Budget { steps: args.effort.steps(), watch: &watch };
+        let Some(Witness { items, is_smallest }) = witness(problem, capacity, budget) else {
             return String::new();
         };
         if let [item] = items[..] {
@@ -142,15 +173,49 @@ impl Figures<'_> {
         PackSummary {
             problem: self.name.to_owned(),
             ok: faults.is_empty() && args.capacity.is_none_or(|capacity| arena <= capacity),
-            buffers: self.named.problem.items().len(),
+            buffers: self.named.problem.items().len() - args.reserve.len(),
             lower_bound_bytes: self.bound.bytes.0,
             bound_proof: self.bound.proof.to_string(),
             arena_bytes: arena.0,
             proven: faults.is_empty() && arena <= self.bound.bytes,
+            stopped: None,
+            steps: 0,
+            moved: None,
             faults,
             seconds,
         }
     }
+}
+
+/// As in JSON.
+fn name_of(stopped: Stopped) -> &'static str {
+    match stopped {
+        Stopped::AtBound => "at_bound",
+        Stopped::AtGoal => "at_goal",
+        Stopped::OutOfSteps => "out_of_steps",
+        Stopped::Ended => "ended",
+        Stopped::OutOfIdeas => "out_of_ideas",
+    }
+}
+
+fn stopped_in_words(why: &str, steps: u64) -> String {
+    let why = match why {
+        "at_bound" => "at the bound",
+        "at_goal" => "within the capacity",
+        "out_of_steps" => "the effort is used up",
+        "ended" => "the time is over",
+        _ => "nothing was left to try",
+    };
+    format!("{why}, after {steps} steps")
+}
+
+fn moved_in_words(moved: &[MovedRow]) -> Vec<String> {
+    let rows = moved.iter().take(MOST_NAMED);
+    let rows = rows.map(|row| format!("    `{}` from {} to {}", row.id, row.from, row.to));
+    let more = moved.len().saturating_sub(MOST_NAMED);
+    let more = (more > 0).then(|| format!("    and {more} more"));
+    let count = format!("  moved        {} of those that had a place", moved.len());
+    std::iter::once(count).chain(rows).chain(more).collect()
 }
 
 fn print(args: &PackArgs, summary: &PackSummary, verdict: &str) -> anyhow::Result<()> {
@@ -169,6 +234,12 @@ fn print(args: &PackArgs, summary: &PackSummary, verdict: &str) -> anyhow::Resul
         let bound = size(*lower_bound_bytes);
         lines.push(format!("  lower bound  {bound}, {}", summary.bound_proof));
     }
+    lines.extend(
+        summary
+            .stopped
+            .map(|why| format!("  stopped      {}", stopped_in_words(why, summary.steps))),
+    );
+    lines.extend(summary.moved.iter().flat_map(|moved| moved_in_words(moved)));
     lines.extend(summary.faults.iter().map(|fault| format!("  fault: {fault}")));
     out::print(&(lines.join("\n") + "\n"))
 }

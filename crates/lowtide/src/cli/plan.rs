@@ -5,15 +5,16 @@ use super::{Answer, out, progress, text};
 use anyhow::Context;
 use lowtide::core::Bytes;
 use lowtide::onnx::write_reordered;
-use lowtide::planner::lifetimes;
-use lowtide::{Loaded, Planned, formats, load, plan, summary};
+use lowtide::planner::{lifetimes, plan_watched};
+use lowtide::{Loaded, Planned, formats, load, summary};
 use std::path::Path;
 
 pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     let config = args.planner.config();
     let options = args.model.options()?;
     let path = &args.model.model;
-    let targets = [&args.output, &args.events, &args.lifetimes, &args.graph, &args.onnx];
+    let targets =
+        [&args.output, &args.events, &args.lifetimes, &args.problem, &args.graph, &args.onnx];
     out::check_targets(&[path], &targets.map(Option::as_deref))?;
     let name = path.display().to_string();
     let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
@@ -22,8 +23,9 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     for text in warnings.chain(&loaded.contradictions) {
         out::message(&format!("warning: {text}"));
     }
-    let (planned, seconds) =
-        progress::during(&format!("planning {name}"), || plan(&loaded.graph, &config));
+    let (planned, seconds) = progress::during(&format!("planning {name}"), || {
+        plan_watched(&loaded.graph, &config, &progress::until(args.planner.time_limit))
+    });
     let planned = planned.context("the flags make no plan")?;
     write_files(args, &loaded, &planned)?;
     for flag in args.planner.unused() {
@@ -77,6 +79,9 @@ fn write_files(args: &PlanArgs, loaded: &Loaded, planned: &Planned) -> anyhow::R
         out::write_file(path, |file| {
             formats::write_lifetimes(graph, &planned.order, &lives, file)
         })?;
+    }
+    if let Some(path) = &args.problem {
+        out::write_file(path, |file| formats::write_plan_problem(graph, &planned.plan, file))?;
     }
     if let Some(path) = &args.onnx {
         write_onnx(path, &args.model.model, loaded, planned)?;

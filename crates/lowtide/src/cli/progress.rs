@@ -1,6 +1,8 @@
 //! Tells on stderr that long work goes on, and how long it took.
 
 use super::out;
+use lowtide::planner::Progress;
+use std::ops::ControlFlow;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +29,15 @@ pub(super) fn during<T>(what: &str, work: impl FnOnce() -> T) -> (T, f64) {
         result
     });
     (result, start.elapsed().as_secs_f64())
+}
+
+/// Ends a search when so much time has passed from now on; never without a limit.
+pub(super) fn until(limit: Option<Duration>) -> impl Fn(Progress) -> ControlFlow<()> {
+    let start = now();
+    move |_| match limit {
+        Some(limit) if start.elapsed() >= limit => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command line says how long a plan took")]

@@ -9,6 +9,7 @@ use super::{Answer, out, plan, progress, run_text};
 use anyhow::{Context, bail};
 use lowtide::core::Dim;
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
+use lowtide::planner::plan_watched;
 use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
 use lowtide::{
@@ -117,7 +118,8 @@ fn checked_plan(args: &RunArgs, loaded: &Loaded, name: &str) -> anyhow::Result<C
         read.with_context(|| format!("`{}` is not a plan that can be read", path.display()))?
     } else {
         let config = args.planner.config();
-        let make = || lowtide::plan(&loaded.graph, &config);
+        let limit = args.planner.time_limit;
+        let make = || plan_watched(&loaded.graph, &config, &progress::until(limit));
         let (planned, _) = progress::during(&format!("planning {name}"), make);
         planned.context("the flags make no plan")?.plan
     };

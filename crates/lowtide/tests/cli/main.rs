@@ -387,6 +387,68 @@ fn problems_are_packed_and_judged() {
 }
 
 #[test]
+fn what_lay_somewhere_stays_there_and_what_moved_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (old, new) = (path("old.csv"), path("new.csv"));
+    fs::write(&old, "id,lower,upper,size,offset\na,0,4,8,16\nb,2,6,8,0\nc,5,9,4,8\n").unwrap();
+    // `c` has grown into `b`, `d` is new.
+    fs::write(&new, "id,lower,upper,size\nb,2,6,8\na,0,4,8\nc,5,9,20\nd,0,2,8\n").unwrap();
+    let text = run(0, &["pack", &new, "--keep", &old]);
+    assert!(text.contains("arena        28 B, optimal, proven"), "{text}");
+    assert!(text.contains("moved        0 of those"), "{text}");
+    let output = lowtide(&["pack", &new, "--keep", &old, "--capacity", "20"]);
+    assert_eq!(output.status.code(), Some(1));
+    let json = run(0, &["pack", &old, "--keep", &old, "--json"]);
+    assert!(json.contains("\"moved\": []"), "{json}");
+    refused(&["pack", &new, "--keep", &path("none.csv")]);
+}
+
+#[test]
+fn reserved_bytes_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (problem, solved) = (path("p.csv"), path("solved.csv"));
+    fs::write(&problem, "id,lower,upper,size\na,0,2,10\nb,1,3,30\n").unwrap();
+    let args = ["pack", &problem, "--reserve", "10:10", "-o", &solved];
+    assert!(run(0, &args).contains("2 buffers"));
+    assert_eq!(fs::read_to_string(&solved).unwrap().lines().count(), 3);
+    let text = fs::read_to_string(&solved).unwrap();
+    assert!(text.contains("a,0,2,10,0") && text.contains("b,1,3,30,20"), "{text}");
+    refused(&["pack", &problem, "--reserve", "10"]);
+    refused(&["pack", &problem, "--reserve", "0:4611686018427387905"]);
+    let message = refused(&["pack", &problem, "--reserve", "0:10", "--reserve", "5:10"]);
+    assert!(message.contains("reserved 0:10") && message.contains("reserved 5:10"), "{message}");
+}
+
+#[test]
+fn the_problem_of_a_plan_packs_as_the_plan_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let problem = dir.path().join("problem.csv").display().to_string();
+    for name in ["unet_small_128.onnx", "chain_small.onnx"] {
+        let plan = run(0, &["plan", &model(name), "--problem", &problem, "--json"]);
+        let packed = run(0, &["pack", &problem, "--json"]);
+        assert_eq!(number(&packed, "arena_bytes"), number(&plan, "arena_bytes"), "{name}");
+    }
+}
+
+#[test]
+fn a_search_says_why_it_stopped() {
+    let hard = testdata("problems").join("A.1048576.csv").display().to_string();
+    let stopped = |more: &[&str]| {
+        let output = lowtide(&[&["pack", &hard, "--json"], more].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(stopped(&["--time-limit", "0"]).contains("\"stopped\": \"ended\""));
+    assert!(stopped(&["--effort", "fast"]).contains("\"stopped\": \"out_of_steps\""));
+    assert!(stopped(&["--capacity", "2MiB"]).contains("\"stopped\": \"at_goal\""));
+    refused(&["pack", &hard, "--time-limit", "-1"]);
+    refused(&["pack", &hard, "--time-limit", "soon"]);
+    let chain = model("chain_small.onnx");
+    run(0, &["plan", &chain, "--time-limit", "5"]);
+}
+
+#[test]
 fn mobilenets_meet_their_bound() {
     for name in ["mobilenet_v1_224_f32.csv", "mobilenet_v2_224_f32.csv"] {
         let path = testdata("problems").join(name).display().to_string();

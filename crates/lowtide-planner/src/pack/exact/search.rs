@@ -1,296 +1,231 @@
-//! Depth-first search over partial placements, with restarts.
+//! [`Search`]: depth first over partial placements, on a stack of its own; it can be left and taken up again.
 //!
 //! ~~~text
-//! candidates, lowest first: those that start below every top     a ─ b ─ dead end, undo b ─ c ─ ...
-//! nothing crosses a section any more: left and right are searched apart
+//! frames     a ─ b ─ c ─ ...         each frame: who can come next, lowest first, and how far it has tried
+//! groups         └ left | right      nothing crosses a section any more: the parts are searched one after the other,
+//!                                    and where one fails, so does the frame before the split
 //! ~~~
-//! An item that starts above some top need not be tried: the item with that top would fit below it. An item that
-//! overlaps nothing that is still to come can do no harm: if it does not help, nothing else does. How long a search
-//! takes depends wildly on how ties are broken; so it is started again and again with other ranks, for times in the
-//! sequence of Luby, Sinclair and Zuckerman (1993). A search that ends by itself has proven its answer.
+//! A piece that starts above some top need not be tried: the piece with that top would fit below it. A piece that
+//! overlaps nothing that is still to come can do no harm: if it does not help, nothing else does. A search that ends by
+//! itself has proven its answer, if the pieces stand on their bases.
 
 use super::instance::Instance;
-use super::state::{PLACED, Place, State};
-use crate::pack::random;
-use lowtide_core::{BufferId, Bytes, Id, IndexVec};
-use std::cmp::Reverse;
+use super::state::{PLACED, State};
+use crate::meter::Meter;
+use lowtide_core::BufferId;
+use std::ops::Range;
 
-/// What was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// The offset of each piece.
-    Found(IndexVec<BufferId, Bytes>),
-    /// There is no placement within the capacity.
-    Impossible,
-    /// The steps ran out.
+/// How a search ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// All pieces are placed.
+    Found,
+    /// There is no way.
+    None,
+    /// It was left before its end.
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Found,
-    None,
-    OutOfWork,
+/// Sections that nothing crosses into or out of, and what is still to come in them.
+#[derive(Debug)]
+struct Part {
+    pieces: Vec<BufferId>,
+    sections: Range<usize>,
 }
 
-/// So often may the shortest search place each item.
-const SHORTEST: u64 = 30;
-/// For a new search, an item may move by one in so many of all ranks.
-const PART_MOVED: u64 = 2;
-/// What a failure counts one search later.
-const FORGET: f64 = 0.9;
+/// Parts that are searched one after the other.
+#[derive(Debug)]
+struct Group {
+    parts: Vec<Part>,
+    /// How many of them are done.
+    done: usize,
+    /// The frame that was split.
+    parent: Option<usize>,
+}
 
-/// Looks for a placement within a capacity.
-pub(super) fn place_within(instance: &Instance, capacity: u64, steps: &mut u64) -> Answer {
-    let (items, pairs) = (instance.pieces.len() as u64, instance.overlaps.item_count() as u64);
-    // To place an item, all are looked at about three times, and those that overlap it.
-    let unit = SHORTEST * (3 * items * items + pairs + 64);
-    let mut random = 1;
-    let mut failures = vec![0.0; instance.live.len()];
-    for round in 0.. {
-        let turn = round / KEYS.len();
-        let ranks = ranks_of_round(instance, round, &failures, &mut random);
-        let mut state = State::new(instance, capacity, ranks, failures);
-        let most = unit.saturating_mul(luby(turn as u64 + 1)).min(*steps);
-        state.work = most;
-        let end = start(&mut state);
-        *steps -= most - state.work;
-        match end {
-            End::Found => return Answer::Found(state.offset.iter().map(|&at| Bytes(at)).collect()),
-            End::None => return Answer::Impossible,
-            End::OutOfWork if *steps == 0 => return Answer::Unknown,
-            End::OutOfWork => {}
+#[derive(Debug)]
+struct Frame {
+    group: usize,
+    part: usize,
+    /// The frame that goes on if this one fails.
+    parent: Option<usize>,
+    /// How many pieces were placed, and how many groups there were.
+    height: usize,
+    groups: usize,
+    /// Its candidates in the pool, those tried first.
+    candidates: Range<usize>,
+    tried: usize,
+    /// The last one tried overlapped nothing that was still to come.
+    is_free: bool,
+}
+
+/// A search for a placement within a capacity.
+#[derive(Debug)]
+pub(super) struct Search {
+    pub(super) state: State,
+    frames: Vec<Frame>,
+    groups: Vec<Group>,
+    /// Candidates of all frames with their offsets.
+    pool: Vec<(u64, BufferId)>,
+    end: Option<End>,
+}
+
+impl Search {
+    /// Pieces of one offset are placed in the order of their ids.
+    pub(super) fn new(instance: Instance, capacity: u64) -> Self {
+        let state = State::new(instance, capacity);
+        let (frames, groups, pool) = (Vec::new(), Vec::new(), Vec::new());
+        let mut search = Self { state, frames, groups, pool, end: None };
+        let all = Part {
+            pieces: search.state.instance.pieces.ids().collect(),
+            sections: 0..search.state.instance.live.len(),
+        };
+        if !search.state.starts_well() {
+            search.end = Some(End::None);
+        } else if all.pieces.is_empty() {
+            search.end = Some(End::Found);
+        } else {
+            search.split(&all, None);
         }
-        failures = state.failures;
-        for weight in &mut failures {
-            *weight *= FORGET;
+        search
+    }
+
+    /// Goes on until it ends, so many pieces were tried, or the steps run out.
+    pub(super) fn run(&mut self, tries: u64, meter: &mut Meter<'_>) -> End {
+        for _ in 0..tries {
+            if let Some(end) = self.end {
+                return end;
+            }
+            if meter.is_out() {
+                break;
+            }
+            self.step();
+            meter.spend(1 + std::mem::take(&mut self.state.work));
+        }
+        self.end.unwrap_or(End::Unknown)
+    }
+
+    /// Tries the next candidate of the last frame.
+    fn step(&mut self) {
+        let at = self.frames.len() - 1;
+        let frame = &mut self.frames[at];
+        let next = frame.candidates.start + frame.tried;
+        if next == frame.candidates.end {
+            return self.fail(at);
+        }
+        frame.tried += 1;
+        let (_, item) = self.pool[next];
+        frame.is_free = self.state.open[item] == 0;
+        if self.state.place(item, &self.pool[frame.candidates.start..next]) {
+            self.go_on(at, item);
+        } else {
+            self.state.undo_to(frame.height);
         }
     }
-    Answer::Unknown
-}
 
-/// Each key as it is; then, in turns, the keys with noise and what the failures say.
-fn ranks_of_round(
-    instance: &Instance,
-    round: usize,
-    failures: &[f64],
-    random: &mut u64,
-) -> IndexVec<BufferId, usize> {
-    let moves = instance.pieces.len() as u64 / PART_MOVED;
-    match (round / KEYS.len(), round % KEYS.len()) {
-        (0, key) => ranks(instance, KEYS[key], 0, random),
-        (turn, key) if key % 2 == 0 => {
-            ranks(instance, KEYS[(key + turn) % KEYS.len()], moves, random)
+    /// Searches on behind a piece, in parts if it was the last that crossed a section.
+    fn go_on(&mut self, at: usize, item: BufferId) {
+        let Frame { group, part, .. } = self.frames[at];
+        let sections = &self.groups[group].parts[part].sections;
+        let own = &self.state.instance.pieces[item].sections;
+        let mut cuts = own.start.max(sections.start + 1)..(own.end + 1).min(sections.end);
+        if cuts.any(|section| self.state.crossing[section] == 0) {
+            let pieces = &self.groups[group].parts[part].pieces;
+            let rest = pieces.iter().copied().filter(|&piece| self.state.low[piece] != PLACED);
+            let rest = Part { pieces: rest.collect(), sections: sections.clone() };
+            if rest.pieces.is_empty() {
+                return self.succeed(group);
+            }
+            return self.split(&rest, Some(at));
         }
-        (_, key) => ranks_by_failures(instance, failures, key % 4 == 1, random),
+        self.enter(group, part, Some(at));
     }
-}
 
-fn start(state: &mut State<'_>) -> End {
-    let mut all: Vec<BufferId> = state.instance.ids().collect();
-    all.sort_unstable_by_key(|&item| state.rank[item]);
-    let sections = 0..state.instance.live.len();
-    if !state.fits(&sections, 0) {
-        return End::None;
+    /// Makes a group of the stretches that nothing crosses, those with the fewest pieces first, and starts with the first.
+    fn split(&mut self, whole: &Part, parent: Option<usize>) {
+        let mut cuts = vec![whole.sections.start];
+        let inner = whole.sections.start + 1..whole.sections.end;
+        cuts.extend(inner.filter(|&section| self.state.crossing[section] == 0));
+        let ends = cuts.iter().skip(1).copied().chain([whole.sections.end]);
+        let sections = cuts.iter().copied().zip(ends).map(|(start, end)| start..end);
+        let mut parts: Vec<Part> =
+            sections.map(|sections| Part { pieces: Vec::new(), sections }).collect();
+        for &piece in &whole.pieces {
+            let first = self.state.instance.pieces[piece].sections.start;
+            parts[cuts.partition_point(|&cut| cut <= first) - 1].pieces.push(piece);
+        }
+        parts.retain(|part| !part.pieces.is_empty());
+        parts.sort_by_key(|part| part.pieces.len());
+        self.groups.push(Group { parts, done: 0, parent });
+        self.enter(self.groups.len() - 1, 0, parent);
     }
-    search_parts(state, &Place { among: &all, sections, at: 0, rank: 0 })
-}
 
-/// Searches each stretch that nothing crosses apart, those with the fewest items first.
-fn search_parts(state: &mut State<'_>, place: &Place<'_>) -> End {
-    let mut cuts = vec![place.sections.start];
-    let inner = place.sections.start + 1..place.sections.end;
-    cuts.extend(inner.filter(|&section| state.crossing[section] == 0));
-    let mut parts: Vec<Vec<BufferId>> = vec![Vec::new(); cuts.len()];
-    for &item in place.among {
-        if state.low[item] != PLACED {
-            let first = state.instance.pieces[item].sections.start;
-            parts[cuts.partition_point(|&cut| cut <= first) - 1].push(item);
+    /// Pushes a frame; if nothing of its part is still to come, the part is done.
+    fn enter(&mut self, group: usize, part: usize, parent: Option<usize>) {
+        let start = self.pool.len();
+        if !self.collect(group, part) {
+            return self.succeed(group);
         }
+        let candidates = start..self.pool.len();
+        let (height, groups) = (self.state.height(), self.groups.len());
+        let (tried, is_free) = (0, false);
+        self.frames.push(Frame { group, part, parent, height, groups, candidates, tried, is_free });
     }
-    let mut order: Vec<usize> = (0..parts.len()).filter(|&part| !parts[part].is_empty()).collect();
-    order.sort_by_key(|&part| parts[part].len());
-    for part in order {
-        let end = cuts.get(part + 1).copied().unwrap_or(place.sections.end);
-        let sections = cuts[part]..end;
-        let end = search(state, &Place { among: &parts[part], sections, ..*place });
-        if end != End::Found {
-            return end;
+
+    /// Puts those that can come next into the pool, lowest first: below every top, and not so high that the rest
+    /// has no room. `false` if nothing is still to come.
+    fn collect(&mut self, group: usize, part: usize) -> bool {
+        let Part { pieces, sections } = &self.groups[group].parts[part];
+        let state = &mut self.state;
+        state.work += pieces.len() as u64;
+        let tops = pieces.iter().map(|&id| state.low[id] + state.instance.pieces[id].bytes);
+        let roof = tops.fold(PLACED, u64::min);
+        if roof == PLACED {
+            return false;
         }
+        let Some(ceiling) = state.ceiling(sections) else { return true };
+        let start = self.pool.len();
+        let limit = roof.min(ceiling + 1);
+        let lows = pieces.iter().map(|&piece| (state.low[piece], piece));
+        self.pool.extend(lows.filter(|&(low, _)| low < limit));
+        self.pool[start..].sort_unstable();
+        true
     }
-    End::Found
-}
 
-/// Places all that is still to come among these items, at the offset and rank of `place` or after.
-fn search(state: &mut State<'_>, place: &Place<'_>) -> End {
-    let Some(roof) = lowest_top(state, place.among) else { return End::Found };
-    let (height, mut last) = (state.height(), (place.at, place.rank));
-    while let Some((at, rank, item)) = next(state, place.among, last, roof) {
-        // Whoever comes now or later lies at this offset or above.
-        if !state.fits(&place.sections, at) {
-            return End::None;
-        }
-        if state.work == 0 {
-            return End::OutOfWork;
-        }
-        last = (at, rank + 1);
-        let is_free = state.open[item] == 0;
-        let here = Place { at, rank, sections: place.sections.clone(), ..*place };
-        let is_open = state.place(item, &here);
-        let end = if is_open { go_on(state, &here, item) } else { End::None };
-        if end == End::Found {
-            return end;
-        }
-        state.undo_to(height);
-        if end == End::OutOfWork || (is_open && is_free) {
-            return end;
-        }
-    }
-    End::None
-}
-
-/// Searches on behind an item, in parts if it was the last that crossed a section.
-fn go_on(state: &mut State<'_>, place: &Place<'_>, item: BufferId) -> End {
-    let own = &state.instance.pieces[item].sections;
-    let from = own.start.max(place.sections.start + 1);
-    let to = (own.end + 1).min(place.sections.end);
-    let next = Place { rank: place.rank + 1, sections: place.sections.clone(), ..*place };
-    if (from..to).any(|section| state.crossing[section] == 0) {
-        return search_parts(state, &next);
-    }
-    search(state, &next)
-}
-
-/// The lowest top that an item still to come can have; `None` if there is none.
-fn lowest_top(state: &mut State<'_>, among: &[BufferId]) -> Option<u64> {
-    state.work = state.work.saturating_sub(among.len() as u64);
-    let tops = among.iter().map(|&item| state.low[item] + state.instance.pieces[item].bytes);
-    tops.min().filter(|&top| top < PLACED)
-}
-
-/// The first candidate at this offset and rank or after.
-fn next(
-    state: &mut State<'_>,
-    among: &[BufferId],
-    (at, rank): (u64, usize),
-    roof: u64,
-) -> Option<(u64, usize, BufferId)> {
-    state.work = state.work.saturating_sub(among.len() as u64);
-    let mut best = (roof, BufferId::from_index(0));
-    // They come by rank, so that of those at one offset the first is the right one.
-    for &item in among {
-        let low = state.low[item];
-        if low < best.0 && (low > at || (low == at && state.rank[item] >= rank)) {
-            best = (low, item);
+    /// A part is done: the next one of its group, or of the group before the split.
+    fn succeed(&mut self, mut group: usize) {
+        loop {
+            let Group { parts, done, parent } = &mut self.groups[group];
+            *done += 1;
+            if *done < parts.len() {
+                let (part, parent) = (*done, *parent);
+                return self.enter(group, part, parent);
+            }
+            let Some(parent) = *parent else {
+                self.end = Some(End::Found);
+                return;
+            };
+            group = self.frames[parent].group;
         }
     }
-    (best.0 < roof).then(|| (best.0, state.rank[best.1], best.1))
-}
 
-/// What an item is sorted by: the largest first.
-#[derive(Clone, Copy, Debug)]
-enum By {
-    Length,
-    Area,
-    Size,
-    /// The most that is live while it is there.
-    Load,
-}
-
-/// Orders that differ enough for one of them to do well.
-const KEYS: [[By; 3]; 8] = [
-    [By::Length, By::Area, By::Load],
-    [By::Load, By::Area, By::Length],
-    [By::Load, By::Length, By::Area],
-    [By::Area, By::Length, By::Load],
-    [By::Size, By::Length, By::Load],
-    [By::Load, By::Size, By::Length],
-    [By::Length, By::Size, By::Load],
-    [By::Area, By::Load, By::Length],
-];
-
-/// The rank of each item by a key, some of them moved at random.
-fn ranks(
-    instance: &Instance,
-    key: [By; 3],
-    moves: u64,
-    random: &mut u64,
-) -> IndexVec<BufferId, usize> {
-    let loads: Vec<u64> = instance
-        .live
-        .iter()
-        .map(|live| live.iter().map(|&item| instance.pieces[item].bytes).sum())
-        .collect();
-    let value = |item: BufferId, by: By| {
-        let piece = &instance.pieces[item];
-        match by {
-            By::Length => piece.duration,
-            By::Area => piece.bytes.saturating_mul(piece.duration),
-            By::Size => piece.bytes,
-            By::Load => loads[piece.sections.clone()].iter().copied().max().unwrap_or(0),
+    /// A frame has no way on: the one before the split, or before its last piece, tries its next candidate. If that
+    /// piece was free to lie there, nothing else helps, and that frame fails too.
+    fn fail(&mut self, mut at: usize) {
+        loop {
+            let Some(parent) = self.frames[at].parent else {
+                self.end = Some(End::None);
+                return;
+            };
+            self.frames.truncate(parent + 1);
+            let frame = &self.frames[parent];
+            self.groups.truncate(frame.groups);
+            self.pool.truncate(frame.candidates.end);
+            self.state.undo_to(frame.height);
+            if !frame.is_free {
+                return;
+            }
+            at = parent;
         }
-    };
-    let mut items: Vec<BufferId> = instance.ids().collect();
-    items.sort_by_key(|&item| (key.map(|by| Reverse(value(item, by))), item));
-    let place = |(at, item): (u64, BufferId)| (1000 * at + below(1000 * moves + 1, random), item);
-    let mut moved: Vec<(u64, BufferId)> = (0..).zip(items).map(place).collect();
-    moved.sort_unstable();
-    by_place(moved.into_iter().map(|(_, item)| item))
-}
-
-/// Who lives where searches failed comes first: the sum of the failures of an item's sections, or the most of one,
-/// times a random number of 1 to 2. Learning from failures: Boussemart et al., "Boosting Systematic Search by
-/// Weighting Constraints" (ECAI 2004).
-fn ranks_by_failures(
-    instance: &Instance,
-    failures: &[f64],
-    is_sum: bool,
-    random: &mut u64,
-) -> IndexVec<BufferId, usize> {
-    let mut weight = |item: BufferId| {
-        let own = failures[instance.pieces[item].sections.clone()].iter();
-        let weight = if is_sum { own.sum::<f64>() } else { own.fold(0.0, |a: f64, &b| a.max(b)) };
-        let chance = u32::try_from(below(1 << 20, random)).expect("it is below that");
-        (weight + 1.0) * (1.0 + f64::from(chance) / f64::from(1 << 20))
-    };
-    let weighted = instance.ids().map(|item| (weight(item), item));
-    let mut items: Vec<(f64, BufferId)> = weighted.collect();
-    items.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    by_place(items.into_iter().map(|(_, item)| item))
-}
-
-/// The rank of each item of a list.
-fn by_place(items: impl ExactSizeIterator<Item = BufferId>) -> IndexVec<BufferId, usize> {
-    let mut ranks = IndexVec::filled(items.len(), 0);
-    for (rank, item) in items.enumerate() {
-        ranks[item] = rank;
-    }
-    ranks
-}
-
-/// A number below another one.
-fn below(limit: u64, random: &mut u64) -> u64 {
-    random::next(random) % limit
-}
-
-/// 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...
-fn luby(mut index: u64) -> u64 {
-    loop {
-        let above = (index + 1).next_power_of_two();
-        if above == index + 1 {
-            return above / 2;
-        }
-        index -= above / 2 - 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn restarts_follow_the_sequence() {
-        let first: Vec<u64> = (1..=15).map(luby).collect();
-        assert_eq!(first, [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]);
     }
 }

@@ -19,6 +19,10 @@ pub(super) struct Axis {
     pub(super) starts: Vec<u32>,
     /// Section after the last one of each item.
     pub(super) ends: Vec<u32>,
+    /// Extent of each item.
+    pub(super) bytes: Vec<u64>,
+    /// What each item is worth beside its length: large ones a little more.
+    pub(super) factors: Vec<f32>,
     pub(super) ids: Vec<BufferId>,
     /// Mean extent of an item.
     pub(super) mean_bytes: u64,
@@ -44,16 +48,21 @@ impl Axis {
         let ids: Vec<BufferId> = items.into_iter().map(|(_, _, id)| id).collect();
         let lengths: Vec<u32> = steps.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let first = firsts(&starts, lengths.len());
-        let bytes = |at: usize| problem.items()[ids[at]].extent().0;
-        let total: u64 = (0..ids.len()).map(bytes).sum();
-        let mean_bytes = total / (ids.len() as u64).max(1);
-        let loads = loads(&starts, &ends, bytes, lengths.len());
-        Self { lengths, loads, first, starts, ends, ids, mean_bytes }
+        let bytes: Vec<u64> = ids.iter().map(|&id| problem.items()[id].extent().0).collect();
+        let loads = loads(&starts, &ends, &bytes, lengths.len());
+        let mean_bytes = bytes.iter().sum::<u64>() / (bytes.len() as u64).max(1);
+        let factors = bytes.iter().map(|&bytes| factor(bytes)).collect();
+        Self { lengths, loads, first, starts, ends, bytes, factors, ids, mean_bytes }
     }
 
     pub(super) fn sections(&self) -> u32 {
         as_u32(self.lengths.len())
     }
+}
+
+/// Only operations that give the same number on every machine: roots, no powers.
+fn factor(bytes: u64) -> f32 {
+    real(bytes).sqrt().sqrt().sqrt().sqrt()
 }
 
 fn firsts(starts: &[u32], sections: usize) -> Vec<u32> {
@@ -67,12 +76,12 @@ fn firsts(starts: &[u32], sections: usize) -> Vec<u32> {
     first
 }
 
-fn loads(starts: &[u32], ends: &[u32], bytes: impl Fn(usize) -> u64, sections: usize) -> Vec<u64> {
+fn loads(starts: &[u32], ends: &[u32], bytes: &[u64], sections: usize) -> Vec<u64> {
     let mut comes = vec![0; sections + 1];
     let mut goes = vec![0; sections + 1];
     for item in 0..starts.len() {
-        comes[starts[item] as usize] += bytes(item);
-        goes[ends[item] as usize] += bytes(item);
+        comes[starts[item] as usize] += bytes[item];
+        goes[ends[item] as usize] += bytes[item];
     }
     let mut load = 0;
     let live = comes.iter().zip(&goes).take(sections).map(|(come, go)| {
@@ -80,6 +89,11 @@ fn loads(starts: &[u32], ends: &[u32], bytes: impl Fn(usize) -> u64, sections: u
         load
     });
     live.collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a guess of what something is worth")]
+pub(super) fn real(number: u64) -> f32 {
+    number as f32
 }
 
 pub(super) fn as_u32(index: usize) -> u32 {

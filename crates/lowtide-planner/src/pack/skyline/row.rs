@@ -1,65 +1,61 @@
 //! Chooses the row: items that do not live together and are worth most in sum.
 //!
 //! ~~~text
-//! candidates by start   [a───)  [c──)      best from c on: c, or without c
-//!                          [b────)         best from a on: a + best from c on, or without a
+//! section          0   1   2   3   4   5      best from a section on: that from the next section on, or
+//! candidates       [a──────────)   [c──)      an item that starts here + best from its end on
+//!                      [b──────────)
+//! best from here   a+c b   c   c   c   0
 //! ~~~
-//! Cost: O(c log c) for c candidates.
+//! Cost: O(c + s) for c candidates and s sections, all in the order of memory.
 
 /// Memory that is used again for each row.
 #[derive(Default)]
 pub(super) struct Row {
-    /// Where each candidate starts; side by side, since each is looked for again and again.
-    starts: Vec<u32>,
-    /// Best sum from each candidate on.
-    sums: Vec<f32>,
-    /// For a candidate that is taken: where the next one may start.
-    next: Vec<Option<u32>>,
-    /// Candidates chosen, by start.
+    /// Best sum from each section on.
+    best: Vec<f32>,
+    /// Whether the best from a candidate's start on begins with it, or with one before it in the list.
+    taken: Vec<bool>,
+    /// Places in the list of the candidates that are chosen, by start.
     pub(super) chosen: Vec<u32>,
 }
 
 impl Row {
-    /// Chooses among candidates that are sorted by start.
+    /// Chooses among candidates, given by start and end, sorted by start, all within the first `sections`.
     pub(super) fn choose(
         &mut self,
-        candidates: &[u32],
-        starts: &[u32],
-        ends: &[u32],
-        worth: impl Fn(u32) -> f32,
+        candidates: &[(u32, u32)],
+        sections: usize,
+        worth: impl Fn(usize) -> f32,
     ) {
-        let count = candidates.len();
-        self.starts.clear();
-        self.starts.extend(candidates.iter().map(|&item| starts[item as usize]));
-        self.sums.clear();
-        self.sums.resize(count + 1, 0.0);
-        self.next.clear();
-        self.next.resize(count, None);
-        for at in (0..count).rev() {
-            let item = candidates[at];
-            let end = ends[item as usize];
-            let after = self.starts[at + 1..].partition_point(|&start| start < end);
-            let next = at + 1 + after;
-            let sum = worth(item) + self.sums[next];
-            self.sums[at] = self.sums[at + 1];
-            if sum > self.sums[at] {
-                self.sums[at] = sum;
-                self.next[at] = Some(super::axis::as_u32(next));
+        self.best.resize(self.best.len().max(sections + 1), 0.0);
+        self.taken.clear();
+        self.taken.resize(candidates.len(), false);
+        let mut best = 0.0;
+        let mut filled = sections + 1;
+        for at in (0..candidates.len()).rev() {
+            let (start, end) = (candidates[at].0 as usize, candidates[at].1 as usize);
+            if start < filled {
+                self.best[start..filled].fill(best);
+                filled = start;
+            }
+            let sum = worth(at) + self.best[end];
+            if sum > best {
+                best = sum;
+                self.best[start] = sum;
+                self.taken[at] = true;
             }
         }
         self.follow(candidates);
     }
 
-    fn follow(&mut self, candidates: &[u32]) {
+    fn follow(&mut self, candidates: &[(u32, u32)]) {
         self.chosen.clear();
-        let mut at = 0;
-        while at < candidates.len() {
-            if let Some(next) = self.next[at] {
-                self.chosen.push(candidates[at]);
-                at = next as usize;
-                continue;
+        let mut covered = 0;
+        for (at, &(start, end)) in candidates.iter().enumerate() {
+            if self.taken[at] && start >= covered {
+                self.chosen.push(super::axis::as_u32(at));
+                covered = end;
             }
-            at += 1;
         }
     }
 }
@@ -70,11 +66,19 @@ mod tests {
 
     #[test]
     fn two_short_items_beat_one_that_overlaps_both() {
-        let (starts, ends) = ([0, 1, 3], [2, 4, 5]);
+        let spans = [(0, 2), (1, 4), (3, 5)];
         let mut row = Row::default();
-        row.choose(&[0, 1, 2], &starts, &ends, |item| [2.0, 3.0, 2.0][item as usize]);
+        row.choose(&spans, 5, |item| [2.0, 3.0, 2.0][item]);
         assert_eq!(row.chosen, [0, 2]);
-        row.choose(&[0, 1, 2], &starts, &ends, |item| [2.0, 5.0, 2.0][item as usize]);
+        row.choose(&spans, 5, |item| [2.0, 5.0, 2.0][item]);
         assert_eq!(row.chosen, [1]);
+    }
+
+    #[test]
+    fn of_items_that_start_together_the_best_is_chosen() {
+        let spans = [(0, 2), (0, 3), (0, 1), (3, 4)];
+        let mut row = Row::default();
+        row.choose(&spans, 4, |item| [2.0, 3.0, 1.0, 1.0][item]);
+        assert_eq!(row.chosen, [1, 3]);
     }
 }

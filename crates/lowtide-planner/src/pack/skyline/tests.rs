@@ -1,9 +1,24 @@
-use super::*;
+use super::{Bytes, Meter, Placement, Problem};
+use crate::meter::{Budget, Watched};
 use lowtide_core::check::check_placement;
 use lowtide_core::testing::{Cut, CutConfig, cut_problem};
 use lowtide_core::{Align, BufferId, IndexVec, Interval, Item, Rect, Rects, Step};
 
 const ENOUGH: u64 = 50_000_000;
+
+/// Within a budget of steps, which are counted down.
+fn improve(
+    problem: &Problem,
+    incumbent: &Placement,
+    bound: Bytes,
+    steps: &mut u64,
+) -> Option<Placement> {
+    let watched = Watched::new(Budget::of(0).watch);
+    let mut meter = Meter::new(*steps, &watched);
+    let found = super::improve(problem, incumbent, bound, &mut meter);
+    *steps = meter.left();
+    found
+}
 
 /// All items above each other.
 fn pile(problem: &Problem) -> Placement {

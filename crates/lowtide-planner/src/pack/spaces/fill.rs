@@ -12,7 +12,7 @@
 
 use super::loads::Loads;
 use super::offer::Offer;
-use crate::pack::{Packing, pack, placement_bound};
+use crate::pack::{Packing, Stopped, pack, placement_bound};
 use lowtide_core::{BufferId, Bytes, Id, IndexVec, Placement, SpaceId, SpacesProblem};
 
 /// Choices for smaller capacities that are packed.
@@ -144,7 +144,8 @@ impl Filler<'_> {
         }
         let bound = placement_bound(&self.problem.problem().part(&items_of(offer, &kept)));
         placement.size = placement.size.max(bound.bytes);
-        Some(Filled { kept, packing: Packing { placement, rule: "cut", bound, steps: 0 } })
+        let stopped = Stopped::AtGoal;
+        Some(Filled { kept, packing: Packing { placement, rule: "cut", bound, steps: 0, stopped } })
     }
 
     /// What left comes back, what is worth most first, in groups that are halved when they do not pack.
