@@ -60,8 +60,8 @@ fn least_loss(offer: &Offer<'_>, here: &[(usize, u64)], mut excess: u64) -> u128
             lost += u128::from(value);
             continue;
         }
-        // Rounded down: the loss is claimed, and may not be too much.
-        return lost + u128::from(value) * u128::from(excess) / u128::from(bytes);
+        // Rounded up: a choice loses whole values, so no less than the next whole number.
+        return lost + (u128::from(value) * u128::from(excess)).div_ceil(u128::from(bytes));
     }
     lost
 }
