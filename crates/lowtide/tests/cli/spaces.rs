@@ -31,6 +31,12 @@ fn pack<'a>(file: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["pack", file], more].concat()
 }
 
+/// A table of buffers that differ in their names only.
+fn equal_rows(count: usize, cells: &str) -> String {
+    let rows = (0..count).map(|row| format!("b{row},{cells}\n"));
+    [vec!["id,lower,upper,size\n".to_owned()], rows.collect()].concat().concat()
+}
+
 /// Exit code 1, with this on standard error.
 #[track_caller]
 fn no(args: &[&str], words: &str) -> String {
@@ -63,8 +69,7 @@ fn spaces_are_filled_and_what_was_spilled_is_said() {
 #[test]
 fn at_most_twenty_are_named() {
     let folder = Folder::new();
-    let rows: String = (0..30).map(|row| format!("b{row},0,1,4\n")).collect();
-    let file = folder.file("p.csv", &format!("id,lower,upper,size\n{rows}"));
+    let file = folder.file("p.csv", &equal_rows(30, "0,1,4"));
     let text = run(0, &pack(&file, &["--space", "sram=20", "--space", "dram"]));
     assert!(text.contains("in this order: 25\n") && text.ends_with("and 5 more\n"), "{text}");
     assert_eq!(text.matches(" from sram: at time 0 ").count(), 20, "{text}");
@@ -78,8 +83,8 @@ fn what_is_written_is_right_and_stays() {
     let text = fs::read_to_string(&solved).unwrap();
     assert!(text.starts_with("id,lower,upper,size,space,weight,offset\na,0,9,4,sram,,"), "{text}");
     assert!(text.contains("\nf,100,101,4,mid,1,0\n"), "{text}");
-    let check = |file: &str| [pack(file, &SPACES), vec!["--check"]].concat().join("\n");
-    assert!(run(0, &check(&solved).split('\n').collect::<Vec<_>>()).contains("6 buffers, right"));
+    let judged = run(0, &[pack(&solved, &SPACES), vec!["--check"]].concat());
+    assert!(judged.contains("6 buffers, right"), "{judged}");
     run(0, &[pack(&solved, &SPACES), vec!["-o", &file]].concat());
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
@@ -87,22 +92,22 @@ fn what_is_written_is_right_and_stays() {
 #[test]
 fn given_places_are_judged() {
     let folder = Folder::new();
-    let header = "id,lower,upper,size,space,offset\n";
-    let check = |rows: &str| {
-        let file = folder.file("p.csv", &format!("{header}{rows}"));
-        let args = pack(&file, &["--space", "sram=9", "--space", "dram", "--check"]).join("\n");
-        args.split('\n').map(str::to_owned).collect::<Vec<_>>()
-    };
-    let text = |args: Vec<String>| run(1, &args.iter().map(String::as_str).collect::<Vec<_>>());
-    let overlap = text(check("a,7,9,4,dram,0\nb,8,9,4,dram,3\n"));
-    let wanted = "6 buffers, wrong\n  fault: in dram: `a` and `b` both take byte 3 at time 8\n";
-    assert!(overlap.ends_with(&wanted.replace('6', "2")), "{overlap}");
-    let over = text(check("a,7,9,4,sram,6\n"));
+    let file =
+        |rows: &str| folder.file("p.csv", &format!("id,lower,upper,size,space,offset\n{rows}\n"));
+    let check = ["--space", "sram=9", "--space", "dram", "--check"];
+    let overlap = run(1, &pack(&file("a,7,9,4,dram,0\nb,8,9,4,dram,3"), &check));
+    let wanted = "2 buffers, wrong\n  fault: in dram: `a` and `b` both take byte 3 at time 8\n";
+    assert!(overlap.ends_with(wanted), "{overlap}");
+    let over = run(1, &pack(&file("a,7,9,4,sram,6"), &check));
     assert!(over.contains("fault: sram takes 10 bytes, its capacity is 9"), "{over}");
-    let words = |args: Vec<String>| refused(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(words(check("a,7,9,4,,0\n")).contains("nothing beside an empty `space`"));
-    assert!(words(check("a,7,9,4,,\n")).contains("`a` has no space"));
-    assert!(words(check("a,7,9,4,sram,\n")).contains("`a` has no offset"));
+    for (row, words) in [
+        ("a,7,9,4,,0", "nothing beside an empty `space`"),
+        ("a,7,9,4,,", "`a` has no space"),
+        ("a,7,9,4,sram,", "`a` has no offset"),
+    ] {
+        let message = refused(&pack(&file(row), &check));
+        assert!(message.contains(words), "{message}");
+    }
 }
 
 #[test]
@@ -150,15 +155,16 @@ fn json_has_the_promised_fields() {
 #[test]
 fn impossible_and_not_found_are_told_apart() {
     let folder = Folder::new();
-    let rows: String = (0..4).map(|row| format!("b{row},7,8,3\n")).collect();
-    let file = folder.file("p.csv", &format!("id,lower,upper,size\n{rows}"));
-    let two = |first, second| pack(&file, &["--space", first, "--space", second]).join("\n");
-    let no = |args: String, words: &str| no(&args.split('\n').collect::<Vec<_>>(), words);
-    assert!(no(two("a=4", "b=6"), "impossible: at time 7 12 B are live").contains("impossible"));
-    no(two("a=2", "b=6"), "impossible: what may lie only in b needs 12 B, its capacity is 6 B");
-    no(two("a=2", "b=1"), "impossible: `b0` needs 3 B");
+    let file = folder.file("p.csv", &equal_rows(4, "7,8,3"));
+    let check = |first: &str, second: &str, words: &str| {
+        no(&pack(&file, &["--space", first, "--space", second]), words)
+    };
+    let text = check("a=4", "b=6", "impossible: at time 7 12 B are live");
+    assert!(text.contains("4 buffers, impossible"), "{text}");
+    check("a=2", "b=6", "impossible: what may lie only in b needs 12 B, its capacity is 6 B");
+    check("a=2", "b=1", "impossible: `b0` needs 3 B");
     // Three of them fit, and no sum shows that the fourth does not.
-    let text = no(two("a=5", "b=7"), "none was found within the effort, and none is excluded");
+    let text = check("a=5", "b=7", "none was found within the effort, and none is excluded");
     assert!(text.contains("not found") && !text.contains("impossible"), "{text}");
     let pins = "id,lower,upper,size,space,offset\na,0,2,4,s,0\nb,1,3,4,s,3\n";
     let pins = folder.file("pins.csv", pins);
