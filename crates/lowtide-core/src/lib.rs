@@ -34,6 +34,7 @@ mod order;
 mod plan;
 mod problem;
 mod shape;
+mod spaces;
 mod step;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -57,6 +58,9 @@ pub use order::{Order, OrderError, Readiness, Schedule};
 pub use plan::{Event, Owner, Plan, PlanStats, Reuse};
 pub use problem::{Item, Placement, Problem, ProblemError, Rect, Rects};
 pub use shape::{DType, Dim, Size, element_count};
+pub use spaces::{
+    MAX_SPACES, SpacesError, SpacesPlacement, SpacesProblem, Spill, SpillReason, Stay,
+};
 pub use step::{Interval, Step};
 
 /// The lifetime of each tensor under some order: from the step that writes it (for inputs and weights: that

@@ -145,6 +145,14 @@ impl Problem {
         Self { durations, ..self }
     }
 
+    /// The problem of some of its items, each named once: these are numbered anew, steps are not.
+    #[must_use]
+    pub fn part(&self, items: &[BufferId]) -> Self {
+        let items: IndexVec<BufferId, Item> =
+            items.iter().map(|&id| self.items[id].clone()).collect();
+        Self { items, steps: self.steps, durations: self.durations.clone() }
+    }
+
     /// The same problem with steps that last as long as those of another one.
     #[must_use]
     pub fn with_durations_of(self, other: &Self) -> Self {

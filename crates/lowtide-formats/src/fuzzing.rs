@@ -47,6 +47,8 @@ pub fn fuzz_problem_csv(bytes: &[u8]) {
         (&named.ids, &named.problem, &named.times)
     );
     assert!(again.offsets.iter().all(|&offset| offset == Some(Bytes(64))), "offsets are written");
+    assert!(named.ids.ids().all(|id| again.space(id) == named.space(id)), "spaces are kept");
+    assert_eq!(again.weights, named.weights);
 }
 
 /// Reads any bytes as an array.

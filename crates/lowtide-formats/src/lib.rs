@@ -27,6 +27,7 @@ mod problem_csv;
 mod run_summary;
 #[cfg(test)]
 mod sample;
+mod spaces_summary;
 mod summary;
 mod value;
 
@@ -39,8 +40,12 @@ pub use live::live_curve;
 pub use npy::{Array, NpyError, read_npy, write_npy};
 pub use plan_file::{PLAN_VERSION, PlanFileError, read_plan, write_plan};
 pub use plan_problem::write_plan_problem;
-pub use problem_csv::{NamedProblem, ProblemCsvError, read_problem, write_placement};
+pub use problem_csv::{
+    NamedProblem, NamedSpace, ProblemCsvError, read_problem, write_placement,
+    write_spaces_placement,
+};
 pub use run_summary::{LatencyRow, OutputRow, ProfileRow, RunSummary};
+pub use spaces_summary::{SpaceRow, SpacesSummary, SpilledRow};
 pub use summary::{
     CheckSummary, ColouringRow, ColoursRow, MovedRow, PackSummary, PlanSummary, SUMMARY_VERSION,
     TriedRow,

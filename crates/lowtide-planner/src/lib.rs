@@ -29,7 +29,7 @@ pub use lifetimes::lifetimes;
 pub use meter::{Budget, Progress, Watch};
 pub use order::score_order;
 pub use pack::{
-    Earlier, PackRequest, Packing, Stopped, Witness, certify, pack, pack_as_asked, pack_by_rules,
-    placement_bound, witness,
+    Earlier, FilledSpace, PackRequest, Packing, SpacesPackError, SpacesPacking, Stopped, Witness,
+    certify, pack, pack_as_asked, pack_by_rules, pack_spaces, placement_bound, witness,
 };
 pub use plan::{Colours, PlanError, Planned, Tried, colours, plan, plan_in_order, plan_watched};

@@ -38,12 +38,14 @@ mod items;
 mod packing;
 mod replay;
 mod shadow;
+mod spaces;
 mod tables;
 mod together;
 
 pub use bounds::{BoundFault, Shown, check_bound};
 pub use fault::{Fault, Faults};
 pub use packing::{PlacementFault, check_placement};
+pub use spaces::{SpacesFault, check_spaces};
 
 use crate::{Bytes, Graph, Occupant, OpId, Owner, Plan, ResidenceId, TensorId, TensorKind};
 use shadow::{Address, Region};

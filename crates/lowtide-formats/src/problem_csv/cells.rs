@@ -17,6 +17,8 @@ pub(super) struct Row {
     /// By time; none overlaps another.
     pub(super) gaps: Vec<Gap>,
     pub(super) offset: Option<Bytes>,
+    /// What it is worth in a fast space: what the file says, else its size.
+    pub(super) weight: u64,
 }
 
 /// A time during which not all of an item's bytes are taken.
@@ -54,6 +56,7 @@ impl<'t> Cells<'t> {
             align: self.align()?,
             gaps: self.gaps(&life, size)?,
             offset: self.present(self.columns.offset).map(|place| self.bytes(place)).transpose()?,
+            weight: self.weight(size)?,
             life,
         })
     }
@@ -104,6 +107,14 @@ impl<'t> Cells<'t> {
         let bytes = number.and_then(|number| u64::try_from(number).ok()).map(Bytes);
         let wanted = "a whole number of bytes of 0 to 9223372036854775807";
         bytes.map_or_else(|| self.wrong(place, text, wanted), Ok)
+    }
+
+    fn weight(&self, size: Bytes) -> Result<u64> {
+        let Some(place) = self.present(self.columns.weight) else { return Ok(size.0) };
+        let text = &self.row[place];
+        let number = text.parse().ok().and_then(|number: i64| u64::try_from(number).ok());
+        let wanted = "a whole number of 0 to 9223372036854775807";
+        number.map_or_else(|| self.wrong(place, text, wanted), Ok)
     }
 
     fn align(&self) -> Result<Align> {

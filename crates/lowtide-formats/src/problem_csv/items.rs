@@ -12,9 +12,10 @@ pub(super) fn problem(rows: Vec<Row>, table: Table) -> Result<NamedProblem, Prob
     let times = times(&rows);
     let items = rows.iter().map(|row| item(row, &times)).collect();
     let offsets = rows.iter().map(|row| row.offset).collect();
+    let weights = rows.iter().map(|row| row.weight).collect();
     let ids: IndexVec<BufferId, String> = rows.into_iter().map(|row| row.id).collect();
     let problem = timed(items, &times).map_err(|error| name_error(&error, &ids))?;
-    Ok(NamedProblem { ids, problem, offsets, times, table })
+    Ok(NamedProblem { ids, problem, offsets, weights, times, table })
 }
 
 /// A problem whose steps last as long as in the file.

@@ -13,13 +13,17 @@
 
 mod cells;
 mod items;
+mod spaces;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use spaces::{NamedSpace, write_spaces_placement};
 pub use table::{read_problem, write_placement};
 
-use lowtide_core::{Align, BufferId, Bytes, IndexVec, Interval, Item, Placement, Problem, Step};
+use lowtide_core::{
+    Align, BufferId, Bytes, IndexVec, Interval, Item, Placement, Problem, SpacesError, Step,
+};
 use std::collections::BTreeMap;
 
 /// A problem with what its file says beyond it.
@@ -31,6 +35,8 @@ pub struct NamedProblem {
     pub problem: Problem,
     /// The offset that the file gives, if it does.
     pub offsets: IndexVec<BufferId, Option<Bytes>>,
+    /// What each item is worth in a fast space: what the file says, else its size.
+    pub weights: IndexVec<BufferId, u64>,
     /// The time of each step.
     pub times: Vec<i64>,
     table: table::Table,
@@ -53,7 +59,7 @@ pub enum ProblemCsvError {
     /// A column with a name that means nothing.
     #[error(
         "line {line}: column `{column}` is unknown; wanted id, lower, upper (or end), size, \
-         alignment, gaps, hint or offset"
+         alignment, gaps, hint, offset, space or weight"
     )]
     UnknownColumn { line: u64, column: String },
     /// Two columns that mean the same.
@@ -74,11 +80,25 @@ pub enum ProblemCsvError {
     /// Offsets were wanted, but one is not there.
     #[error("item `{id}` has no offset")]
     NoOffset { id: String },
+    /// Places in several spaces were wanted, but one is not there.
+    #[error("item `{id}` has no space")]
+    NoSpace { id: String },
+    /// Weights out of range.
+    #[error("with item `{id}` the weights add up to more than {limit}")]
+    TooHeavy { id: String, limit: u64 },
+    /// Spaces that make no problem.
+    #[error(transparent)]
+    Spaces(#[from] SpacesError),
 }
 
 impl NamedProblem {
-    /// The problem with the offsets of the file as pins.
+    /// The problem with the offsets of the file as pins. No row may name a space.
     pub fn pinned(&self) -> Result<Problem, ProblemCsvError> {
+        self.names_no_space()?;
+        self.with_pins()
+    }
+
+    fn with_pins(&self) -> Result<Problem, ProblemCsvError> {
         let mut items = self.problem.items().clone();
         for id in self.problem.items().ids() {
             items[id].pin = self.offsets[id];
@@ -101,6 +121,7 @@ impl NamedProblem {
         for &(offset, bytes) in ranges {
             items.push(Item::new(bytes, all, Align::ONE));
             self.offsets.push(Some(offset));
+            self.weights.push(0);
             self.ids.push(format!("reserved {}:{}", offset.0, bytes.0));
         }
         self.problem = items::timed(items, &self.times)
@@ -108,20 +129,26 @@ impl NamedProblem {
         Ok(())
     }
 
-    /// The offsets of the file as a placement, to be judged; every item must have one.
+    /// The offsets of the file as a placement, to be judged; every item must have one, and no row may name a space.
     pub fn placement(&self) -> Result<Placement, ProblemCsvError> {
+        self.names_no_space()?;
         let mut placement = Placement::default();
-        for (id, item) in self.problem.items().iter_enumerated() {
-            let name = || self.ids[id].clone();
-            let offset =
-                self.offsets[id].ok_or_else(|| ProblemCsvError::NoOffset { id: name() })?;
-            let end = offset.checked_add(item.extent());
-            let end = end.filter(|&end| end <= Bytes::MAX_TOTAL);
-            let limit = Bytes::MAX_TOTAL;
-            let end = end.ok_or_else(|| ProblemCsvError::TooLarge { id: name(), limit })?;
+        for id in self.ids.ids() {
+            let (offset, end) = self.place(id)?;
             placement.size = placement.size.max(end);
             placement.offsets.push(offset);
         }
         Ok(placement)
+    }
+
+    /// The first byte of an item by the file, and the byte after its last one.
+    fn place(&self, id: BufferId) -> Result<(Bytes, Bytes), ProblemCsvError> {
+        let name = || self.ids[id].clone();
+        let offset = self.offsets[id].ok_or_else(|| ProblemCsvError::NoOffset { id: name() })?;
+        let end = offset.checked_add(self.problem.items()[id].extent());
+        let end = end.filter(|&end| end <= Bytes::MAX_TOTAL);
+        let limit = Bytes::MAX_TOTAL;
+        let end = end.ok_or_else(|| ProblemCsvError::TooLarge { id: name(), limit })?;
+        Ok((offset, end))
     }
 }

@@ -33,22 +33,24 @@ pub fn write_placement(
     let Table { header, rows, columns } = &problem.table;
     let mut writer = Writer::from_writer(out);
     let offset = columns.offset.unwrap_or(header.len());
-    writer.write_record(with_cell(header, offset, "offset"))?;
+    writer.write_record(with_cells(header, [(offset, "offset")]))?;
     for (row, bytes) in rows.iter().zip(placement.offsets.as_slice()) {
-        writer.write_record(with_cell(row, offset, &bytes.0.to_string()))?;
+        writer.write_record(with_cells(row, [(offset, &bytes.0.to_string())]))?;
     }
     assert!(placement.offsets.len() >= rows.len(), "a placement has an offset for each item");
     writer.flush()
 }
 
-/// A record with one cell replaced, or one more.
-fn with_cell<'a>(
+/// A record with some cells replaced, or some more behind its own.
+pub(super) fn with_cells<'a, const N: usize>(
     record: &'a StringRecord,
-    place: usize,
-    cell: &'a str,
+    cells: [(usize, &'a str); N],
 ) -> impl Iterator<Item = &'a str> {
-    let before = record.iter().take(place);
-    before.chain([cell]).chain(record.iter().skip(place + 1))
+    let more = cells.iter().filter(|&&(place, _)| place >= record.len()).count();
+    (0..record.len() + more).map(move |place| {
+        let cell = cells.iter().find(|&&(other, _)| other == place);
+        cell.map_or_else(|| &record[place], |&(_, text)| text)
+    })
 }
 
 /// Every row has as many cells as the header.
@@ -110,10 +112,12 @@ pub(super) struct Columns {
     pub(super) gaps: Option<usize>,
     pub(super) hint: Option<usize>,
     pub(super) offset: Option<usize>,
+    pub(super) space: Option<usize>,
+    pub(super) weight: Option<usize>,
 }
 
 /// The columns by their first name; the others are `MiniMalloc`'s older ones.
-const NAMES: [&[&str]; 8] = [
+const NAMES: [&[&str]; 10] = [
     &["id", "buffer", "buffer_id"],
     &["lower", "start", "begin"],
     &["upper", "end"],
@@ -122,6 +126,8 @@ const NAMES: [&[&str]; 8] = [
     &["gaps"],
     &["hint"],
     &["offset"],
+    &["space"],
+    &["weight"],
 ];
 
 impl Columns {
@@ -137,7 +143,7 @@ impl Columns {
                 return Err(ProblemCsvError::ColumnTwice { line, first, second });
             }
         }
-        let [id, lower, upper, size, alignment, gaps, hint, offset] = places;
+        let [id, lower, upper, size, alignment, gaps, hint, offset, space, weight] = places;
         let needed =
             |place: Option<usize>, column| place.ok_or(ProblemCsvError::NoColumn { column });
         let upper = needed(upper, "upper")?;
@@ -151,6 +157,8 @@ impl Columns {
             gaps,
             hint,
             offset,
+            space,
+            weight,
         })
     }
 }

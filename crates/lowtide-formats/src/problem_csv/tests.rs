@@ -112,7 +112,7 @@ fn wrong_headers_are_named() {
     check_error(
         "id,lower,upper,size,colour\n",
         "line 1: column `colour` is unknown; wanted id, lower, upper (or end), size, alignment, \
-         gaps, hint or offset",
+         gaps, hint, offset, space or weight",
     );
     check_error(
         "id,start,upper,size,lower\n",

@@ -21,11 +21,13 @@ mod lower;
 mod placed;
 mod random;
 mod skyline;
+mod spaces;
 mod stable;
 mod sweep;
 mod witness;
 
 pub use lower::placement_bound;
+pub use spaces::{FilledSpace, SpacesPackError, SpacesPacking, pack_spaces};
 pub use stable::Earlier;
 pub use witness::{Witness, certify, witness};
 

@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use lowtide::core::{Align, Bytes, Owner, Reuse};
+use lowtide::formats::NamedSpace;
 use lowtide::onnx::ReadOptions;
 use lowtide::planner::{ColourBy, Effort, OrderRule, PlanConfig, Preset, ScoreWeights};
 use lowtide::{LoadOptions, ResolveConfig};
@@ -328,6 +329,18 @@ fn reserved(text: &str) -> Result<(Bytes, Bytes), String> {
     Ok((bytes(offset)?, bytes(count)?))
 }
 
+/// A name, and how many bytes a space has: sram=256KiB, or dram.
+fn space(text: &str) -> Result<NamedSpace, String> {
+    let (name, capacity) =
+        text.split_once('=').map_or((text, None), |(name, bytes)| (name, Some(bytes)));
+    let name = name.trim();
+    if name.is_empty() || name.contains(char::is_control) {
+        return Err("wanted NAME or NAME=BYTES, as in sram=256KiB".to_owned());
+    }
+    let capacity = capacity.map(|text| bytes(text.trim())).transpose()?;
+    Ok(NamedSpace { name: name.to_owned(), capacity })
+}
+
 fn align(text: &str) -> Result<Align, String> {
     let Bytes(bytes) = bytes(text)?;
     let most = Align::MAX.bytes().0;
@@ -481,6 +494,10 @@ pub(super) struct PackArgs {
     /// Bytes that no buffer may take, as in 0:4KiB: the first and how many. They are part of the arena. May be repeated.
     #[arg(long, value_name = "OFFSET:BYTES", value_parser = reserved, conflicts_with = "check")]
     pub(super) reserve: Vec<(Bytes, Bytes)>,
+    /// Place into several spaces, as in sram=256KiB: a name and its capacity, the fastest first. Only the last may have no
+    /// capacity. What is worth most stays in the fastest; the columns `space` and `weight` say more (docs/csv.md).
+    #[arg(long, value_name = "NAME[=BYTES]", value_parser = space, conflicts_with_all = ["capacity", "keep", "reserve", "time_limit"])]
+    pub(super) space: Vec<NamedSpace>,
     /// Judge the offsets of the file instead of finding some. Exit code 1 if they are wrong.
     #[arg(long, conflicts_with = "output")]
     pub(super) check: bool,

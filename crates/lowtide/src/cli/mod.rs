@@ -11,6 +11,8 @@ mod check;
 mod inspect;
 mod out;
 mod pack;
+mod pack_spaces;
+mod pack_spaces_text;
 mod plan;
 mod progress;
 mod run;

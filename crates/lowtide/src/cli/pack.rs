@@ -1,7 +1,7 @@
 //! `lowtide pack`.
 
 use super::args::PackArgs;
-use super::{Answer, out, progress};
+use super::{Answer, out, pack_spaces, progress};
 use anyhow::{Context, bail};
 use lowtide::core::check::{PlacementFault, check_bound, check_placement};
 use lowtide::core::{Bound, BufferId, Bytes, Placement, Problem, Step};
@@ -14,15 +14,27 @@ use std::path::Path;
 
 pub(super) fn run(args: &PackArgs) -> anyhow::Result<Answer> {
     out::check_targets(&[&args.problem], &[args.output.as_deref()])?;
+    if !args.space.is_empty() {
+        return pack_spaces::run(args);
+    }
     let name = args.problem.display().to_string();
-    let mut named = read(&args.problem)?;
+    let mut named = read_plain(&args.problem)?;
     named.reserve(&args.reserve).context("--reserve asks for too much")?;
     let bound = placement_bound(&named.problem);
     let start = Figures { name: &name, named: &named, bound };
     if args.check { start.judge(args) } else { start.solve(args) }
 }
 
-fn read(path: &Path) -> anyhow::Result<NamedProblem> {
+/// A problem of one space.
+fn read_plain(path: &Path) -> anyhow::Result<NamedProblem> {
+    let named = read(path)?;
+    named.names_no_space().with_context(|| {
+        format!("`{}` names spaces, which want to be given with --space", path.display())
+    })?;
+    Ok(named)
+}
+
+pub(super) fn read(path: &Path) -> anyhow::Result<NamedProblem> {
     let bytes = out::read_file(path)?;
     formats::read_problem(&bytes).with_context(|| {
         format!("`{}` is not a placement problem that can be read", path.display())
@@ -42,7 +54,7 @@ impl Figures<'_> {
     fn solve(&self, args: &PackArgs) -> anyhow::Result<Answer> {
         let problem =
             &self.named.pinned().with_context(|| format!("`{}` is no problem", self.name))?;
-        let earlier = args.keep.as_deref().map(read).transpose()?;
+        let earlier = args.keep.as_deref().map(read_plain).transpose()?;
         let earlier = earlier.map(|earlier| self.named.offsets_of(&earlier));
         let (packing, seconds) = progress::during(&format!("packing {}", self.name), || {
             let watch = progress::until(args.time_limit);
@@ -140,23 +152,7 @@ impl Figures<'_> {
     }
 
     fn words(&self, fault: &PlacementFault) -> String {
-        match *fault {
-            PlacementFault::Overlap { first, second, byte, step } => {
-                let (first, second) = (self.id(first), self.id(second));
-                let time = self.named.times[Step(step).index()];
-                format!("`{first}` and `{second}` both take byte {byte} at time {time}")
-            }
-            PlacementFault::Misaligned { item, offset, align } => {
-                format!("`{}` lies at {offset}, wanted a multiple of {align}", self.id(item))
-            }
-            PlacementFault::Outside { item, end, size } => {
-                format!("`{}` ends at {end}, the arena has {size} bytes", self.id(item))
-            }
-            PlacementFault::OffPin { item, found, wanted } => {
-                format!("`{}` lies at {found}, wanted its fixed offset {wanted}", self.id(item))
-            }
-            _ => fault.to_string(),
-        }
+        fault_in_words(self.named, fault)
     }
 
     fn id(&self, item: BufferId) -> &str {
@@ -184,6 +180,28 @@ impl Figures<'_> {
             faults,
             seconds,
         }
+    }
+}
+
+/// A fault with the names and times of its table.
+pub(super) fn fault_in_words(named: &NamedProblem, fault: &PlacementFault) -> String {
+    let id = |item: BufferId| &named.ids[item];
+    match *fault {
+        PlacementFault::Overlap { first, second, byte, step } => {
+            let (first, second) = (id(first), id(second));
+            let time = named.times[Step(step).index()];
+            format!("`{first}` and `{second}` both take byte {byte} at time {time}")
+        }
+        PlacementFault::Misaligned { item, offset, align } => {
+            format!("`{}` lies at {offset}, wanted a multiple of {align}", id(item))
+        }
+        PlacementFault::Outside { item, end, size } => {
+            format!("`{}` ends at {end}, the arena has {size} bytes", id(item))
+        }
+        PlacementFault::OffPin { item, found, wanted } => {
+            format!("`{}` lies at {found}, wanted its fixed offset {wanted}", id(item))
+        }
+        _ => fault.to_string(),
     }
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod run_command;
+mod spaces;
 
 use std::fs;
 use std::io::Write;
