@@ -14,7 +14,7 @@
 
 use super::loads::Loads;
 use super::over::Over;
-use lowtide_core::{BufferId, Bytes, IndexVec, SpacesProblem};
+use lowtide_core::{BufferId, Bytes, IndexVec, Interval, SpacesProblem};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -42,6 +42,10 @@ impl Offer<'_> {
         taken.map(|rect| {
             (rect.span.start.index()..rect.span.end.index(), rect.bytes.0.cast_signed())
         })
+    }
+
+    fn span(&self, at: usize) -> Interval {
+        self.problem.problem().items()[self.items[at]].span()
     }
 
     pub(super) fn value(&self, at: usize) -> u64 {
@@ -146,6 +150,11 @@ impl Offer<'_> {
 
     /// Adds an item if there is room.
     pub(super) fn comes_back(&self, loads: &mut Loads, at: usize) -> bool {
+        // Most have no room for one rectangle alone; to look costs less than to add and take away.
+        let is_full = |(steps, bytes)| loads.most(steps).is_some_and(|(most, _)| most + bytes > 0);
+        if self.rects(at).any(is_full) {
+            return false;
+        }
         self.add(loads, at, 1);
         let has_room = self.most(loads, at).is_none_or(|(most, _)| most <= 0);
         if !has_room {
@@ -226,10 +235,17 @@ impl Offer<'_> {
         stays[at] = true;
         let mut kept = kept.to_vec();
         kept[at] = true;
-        self.leave(&mut kept, &stays, capacity);
-        self.come_back(&mut kept, capacity, order);
-        let peak = Loads::new(&self.loads(&kept, capacity)).peak();
-        peak.is_none_or(|(most, _)| most <= 0).then_some(kept)
+        let left = self.leave(&mut kept, &stays, capacity);
+        if self.loads(&kept, capacity).iter().any(|&load| load > 0) {
+            return None;
+        }
+        // Nothing more had room before, and there is more of it only where something left.
+        let freed = left.into_iter().map(|at| self.span(at)).reduce(Interval::hull);
+        let freed = freed.unwrap_or_default();
+        let is_near = |at: &usize| self.span(*at).overlaps(freed);
+        let near: Vec<usize> = order.iter().copied().filter(is_near).collect();
+        self.come_back(&mut kept, capacity, &near);
+        Some(kept)
     }
 }
 
