@@ -21,6 +21,8 @@ use std::ops::Range;
 
 /// How often on average the place of an item in the order may be worked out again.
 const REFRESHES: usize = 16;
+/// What an exchange costs for each item and each step: loads are summed up again, and items tried in their order.
+const EXCHANGE: u64 = 64;
 /// Rounds of exchanges.
 const ROUNDS: usize = 8;
 
@@ -207,7 +209,7 @@ impl Offer<'_> {
     /// One item in, others out by the rule, as long as that gains and the budget lasts.
     fn exchange(&self, best: &mut Vec<bool>, capacity: i64, work: &mut u64) {
         let order = self.by_worth();
-        let cost = (self.items.len() + self.problem.problem().steps()) as u64;
+        let cost = EXCHANGE * (self.items.len() + self.problem.problem().steps()) as u64;
         for _ in 0..ROUNDS {
             let mut has_gained = false;
             for &at in &order {
