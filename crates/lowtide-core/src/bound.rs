@@ -61,6 +61,7 @@ impl fmt::Display for Proof {
             Self::Stacked { step, align } => {
                 write!(f, "live at step {step}, stacked at multiples of {align}")
             }
+            Self::Items(items) if items.len() == 1 => f.write_str("one buffer alone"),
             Self::Items(items) => write!(f, "{} buffers alone", items.len()),
             Self::Search => f.write_str("proven by search, without a certificate"),
         }

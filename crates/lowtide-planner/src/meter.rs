@@ -141,7 +141,7 @@ impl<'w> Meter<'w> {
 
     /// Allows more steps.
     pub(crate) fn add(&mut self, steps: u64) {
-        *self = Self::new(self.left() + steps, self.watched);
+        *self = Self::new(self.left().saturating_add(steps), self.watched);
     }
 
     /// Steps that are left.

@@ -2,7 +2,7 @@
 
 use lowtide_core::check::check_placement;
 use lowtide_core::testing::{CutConfig, TinyLimits, cut_problem, tiny_problem};
-use lowtide_core::{Bytes, Item, Problem};
+use lowtide_core::{Align, Bytes, Interval, Item, Problem, Rect, Step};
 use lowtide_planner::{Budget, Earlier, PackRequest, Packing, Stopped, pack, pack_as_asked};
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -81,4 +81,56 @@ fn whoever_looks_on_sees_arenas_shrink_and_ends_the_search() {
         calls.get() == 5 && packing.stopped == Stopped::Ended
             || packing.stopped == Stopped::AtBound
     );
+}
+
+#[test]
+fn an_earlier_placement_takes_nothing_from_the_search() {
+    for seed in 0..6 {
+        let config = CutConfig { items: 80, live: 15, loss: 10, ..CutConfig::default() };
+        let problem = cut_problem(seed, config).problem;
+        let nowhere: Earlier =
+            problem.items().ids().map(|id| Some(Bytes(u64::from(id.raw()) * 977))).collect();
+        let request = |earlier| PackRequest { earlier, ..PackRequest::of(3_000_000) };
+        let without = pack_as_asked(&problem, request(None)).placement.size;
+        let with = pack_as_asked(&problem, request(Some(&nowhere))).placement.size;
+        assert!(with <= without, "seed {seed}: {with} {without}");
+    }
+}
+
+#[test]
+fn a_goal_that_is_met_without_it_is_met_with_it() {
+    let config = CutConfig { items: 2500, live: 60, loss: 10, ..CutConfig::default() };
+    for seed in 0..3 {
+        let problem = cut_problem(seed, config).problem;
+        let size = pack(&problem, ENOUGH).placement.size;
+        let request = PackRequest { goal: Some(size), ..PackRequest::of(ENOUGH) };
+        assert!(pack_as_asked(&problem, request).placement.size <= size, "seed {seed}");
+    }
+}
+
+#[test]
+fn the_arena_ends_where_its_last_item_does() {
+    let item = |bytes, pin| {
+        let span = Interval::new(Step(0), Step(1));
+        Item { pin: Some(Bytes(pin)), ..Item::new(Bytes(bytes), span, Align::ONE) }
+    };
+    let problem = Problem::new([item(0, 8), item(3, 8)].into_iter().collect()).unwrap();
+    let request = PackRequest { goal: Some(Bytes(14)), ..PackRequest::of(ENOUGH) };
+    assert_eq!(pack_as_asked(&problem, request).placement.size, Bytes(11));
+}
+
+#[test]
+fn what_has_too_many_gaps_is_left_to_the_rules() {
+    // Two thousand items over forty thousand sections.
+    let rect = |at: u32| {
+        let span = Interval::new(Step(2 * at), Step(2 * at + 1));
+        Rect { offset: Bytes::ZERO, bytes: Bytes(64), span }
+    };
+    let gaps: Vec<Rect> = (0..20_000).map(rect).collect();
+    let all = Interval::new(Step(0), Step(40_000));
+    let plain = (1..1900).map(|bytes| Item::new(Bytes(bytes), all, Align::ONE));
+    let gappy = Item { rects: gaps.into(), align: Align::ONE, pin: None };
+    let problem = Problem::new(plain.chain([gappy]).collect()).unwrap();
+    let packing = pack(&problem, 100_000_000);
+    assert_eq!(check_placement(&problem, &packing.placement), []);
 }

@@ -15,6 +15,8 @@ use lowtide_core::{BufferId, Bytes, Placement, Problem};
 
 /// So many tries in vain end it.
 const PATIENCE: u32 = 1000;
+/// What a try costs for each item, beside the pairs that first fit looks at.
+const TRY: u64 = 64;
 
 /// A placement smaller than the incumbent, if one is found before the steps run out.
 pub(super) fn improve(
@@ -27,6 +29,7 @@ pub(super) fn improve(
     let mut now = incumbent.clone();
     let (mut best, mut patience, mut random) = (None, PATIENCE, 1);
     while patience > 0 && now.size > goal && !meter.is_out() {
+        meter.spend(TRY * order.len() as u64);
         let tried = earlier(problem, &order, &now, &mut random);
         let limit = Bytes(now.size.0 + 1);
         let Some(placement) = first_fit(problem, &tried, limit, meter) else {

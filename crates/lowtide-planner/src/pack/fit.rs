@@ -28,8 +28,7 @@ pub(super) fn first_fit(
             pin
         } else {
             forbidden.clear();
-            forbid(&placed, item, &mut forbidden);
-            meter.spend(1 + forbidden.len() as u64);
+            meter.spend(1 + forbid(&placed, item, &mut forbidden));
             lowest_hole(&mut forbidden, item.align)
         };
         size = size.max(base + item.extent());
@@ -45,14 +44,37 @@ pub(super) fn first_fit(
 /// Bases at which the item would meet something: from the first number up to, but without, the second.
 type Forbidden = (u64, u64);
 
-fn forbid(placed: &Placed, item: &Item, forbidden: &mut Vec<Forbidden>) {
+/// More intervals than this are united, again and again: an item of many rectangles meets the same ones many times.
+const MOST_APART: usize = 1 << 16;
+
+/// Finds what is forbidden; returns how many pairs of rectangles that took.
+fn forbid(placed: &Placed, item: &Item, forbidden: &mut Vec<Forbidden>) -> u64 {
+    let (mut pairs, mut most) = (0, MOST_APART);
     for rect in item.rects().iter().filter(|rect| rect.bytes > Bytes::ZERO) {
         placed.overlapping(rect.span, |Taken { bottom, top }| {
+            pairs += 1;
             if let Some(high) = top.checked_sub(rect.offset.0).filter(|&high| high > 0) {
                 forbidden.push(((bottom + 1).saturating_sub(rect.end().0), high));
             }
         });
+        if forbidden.len() > most {
+            unite(forbidden);
+            most = MOST_APART.max(2 * forbidden.len());
+        }
     }
+    pairs
+}
+
+/// Makes one interval of those that touch.
+fn unite(forbidden: &mut Vec<Forbidden>) {
+    forbidden.sort_unstable();
+    forbidden.dedup_by(|next, last| {
+        let touches = next.0 <= last.1;
+        if touches {
+            last.1 = last.1.max(next.1);
+        }
+        touches
+    });
 }
 
 /// The lowest base that no interval forbids.

@@ -83,8 +83,8 @@ impl PackRequest<'_> {
     }
 }
 
-/// One in so many of the steps is kept back for an earlier placement.
-const KEPT_BACK: u64 = 4;
+/// For an earlier placement there is one more in so many of the steps.
+const FOR_EARLIER: u64 = 4;
 
 /// The key by which a rule sorts items, ascending.
 type Key = fn(&Item) -> (u64, u64);
@@ -116,9 +116,7 @@ pub fn pack(problem: &Problem, steps: u64) -> Packing {
 /// Packs until the arena is as small as a lower bound or as the goal, the steps run out, or somebody ends it.
 pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     let watched = Watched::new(request.budget.watch);
-    // What has to stay where it was is placed around at the end.
-    let kept_back = request.earlier.map_or(0, |_| request.budget.steps / KEPT_BACK);
-    let meter = &mut Meter::new(request.budget.steps - kept_back, &watched);
+    let meter = &mut Meter::new(request.budget.steps, &watched);
     let bound = placement_bound(problem);
     let goal = request.goal.unwrap_or_default().max(bound.bytes);
     let mut pack =
@@ -128,8 +126,12 @@ pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     pack.by_rows();
     pack.by_search();
     pack.by_climbing();
+    let mut allowed = request.budget.steps;
     if let Some(earlier) = request.earlier {
-        pack.meter.add(kept_back);
+        // What is found without it is found with it: this comes on top.
+        let more = request.budget.steps / FOR_EARLIER;
+        allowed = allowed.saturating_add(more);
+        pack.meter.add(more);
         pack.as_before(earlier);
     }
     let left = pack.meter.left();
@@ -147,7 +149,7 @@ pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     } else {
         Stopped::OutOfIdeas
     };
-    let done = request.budget.steps - left;
+    let done = allowed - left;
     let steps = if watched.is_ended() { watched.steps() } else { done };
     Packing { placement, rule, bound, steps, stopped }
 }
@@ -230,8 +232,8 @@ impl Pack<'_, '_, '_> {
         if self.is_done() {
             return;
         }
-        let (known, goal) = (&self.best.placement, self.goal);
-        if let Some(placement) = skyline::improve(self.problem, known, goal, self.meter) {
+        let (known, bound, goal) = (&self.best.placement, self.best.bound.bytes, self.goal);
+        if let Some(placement) = skyline::improve(self.problem, known, bound, goal, self.meter) {
             self.keep(placement, "skyline");
         }
     }
@@ -299,10 +301,13 @@ fn first_packing(problem: &Problem, bound: Bound) -> Packing {
     if pinned > Bytes::ZERO {
         let align = problem.items().iter().map(|item| item.align).max().unwrap_or(Align::ONE);
         let base = pinned.align_up(align).expect("a problem's sizes fit with padding");
-        placement.size = base + placement.size;
+        placement.size = Bytes::ZERO;
         for (id, item) in problem.items().iter_enumerated() {
+            let takes_bytes = item.extent() > Bytes::ZERO && !item.span().is_empty();
+            let above = if takes_bytes { base } else { Bytes::ZERO };
             let offset = &mut placement.offsets[id];
-            *offset = item.pin.unwrap_or(base + *offset);
+            *offset = item.pin.unwrap_or(above + *offset);
+            placement.size = placement.size.max(*offset + item.extent());
         }
     }
     Packing { placement, rule: "time", bound, steps: 0, stopped: Stopped::OutOfIdeas }

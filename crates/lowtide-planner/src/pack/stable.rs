@@ -32,7 +32,7 @@ pub(super) fn keep(
 ) -> Option<Placement> {
     let mut kept = going_together(problem, earlier, limit);
     for _ in 0..ROUNDS {
-        let pinned = pinned(problem, &kept);
+        let pinned = pinned(problem, &kept)?;
         let placement = around(&pinned, limit, meter);
         if placement.as_ref().is_some_and(|placement| placement.size <= limit) {
             return placement;
@@ -78,13 +78,11 @@ fn is_free(placed: &Placed, item: &Item, base: Bytes) -> bool {
     is_free
 }
 
-/// The problem with what is kept at fixed offsets.
-fn pinned(problem: &Problem, kept: &Earlier) -> Problem {
+/// The problem with what is kept at fixed offsets; `None` if these add up to more than a problem may hold.
+fn pinned(problem: &Problem, kept: &Earlier) -> Option<Problem> {
     let items = problem.items().iter_enumerated();
     let pinned = items.map(|(id, item)| Item { pin: item.pin.or(kept[id]), ..item.clone() });
-    // Offsets of the earlier placement lie within the limit, which a placement of the problem keeps too.
-    let pinned = Problem::new(pinned.collect()).unwrap_or_else(|_| problem.clone());
-    pinned.with_durations_of(problem)
+    Some(Problem::new(pinned.collect()).ok()?.with_durations_of(problem))
 }
 
 /// The smallest of a few placements around what is kept.

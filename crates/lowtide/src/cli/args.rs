@@ -326,7 +326,8 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 fn reserved(text: &str) -> Result<(Bytes, Bytes), String> {
     let wanted = "wanted OFFSET:BYTES, as in 0:4KiB";
     let (offset, count) = text.split_once(':').ok_or(wanted)?;
-    Ok((bytes(offset)?, bytes(count)?))
+    let range = (bytes(offset)?, bytes(count)?);
+    if range.1 == Bytes::ZERO { Err("wanted at least one byte".to_owned()) } else { Ok(range) }
 }
 
 /// A name, and how many bytes a space has: sram=256KiB, or dram.

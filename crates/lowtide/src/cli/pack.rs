@@ -65,7 +65,8 @@ impl Figures<'_> {
         let faults = check_placement(problem, &packing.placement);
         if let Some(fault) = faults.first() {
             // Only fixed offsets can clash; whatever else were wrong would be our own fault.
-            bail!("`{}` fixes offsets that cannot be kept: {}", self.name, self.words(fault));
+            let what = if args.reserve.is_empty() { "fixes" } else { "and --reserve fix" };
+            bail!("`{}` {what} offsets that cannot be kept: {}", self.name, self.words(fault));
         }
         check_bound(problem, &packing.bound).context("the packer's bound is not shown")?;
         if let Some(path) = &args.output {

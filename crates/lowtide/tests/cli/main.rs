@@ -417,6 +417,7 @@ fn reserved_bytes_are_left_alone() {
     let text = fs::read_to_string(&solved).unwrap();
     assert!(text.contains("a,0,2,10,0") && text.contains("b,1,3,30,20"), "{text}");
     refused(&["pack", &problem, "--reserve", "10"]);
+    refused(&["pack", &problem, "--reserve", "10:0"]);
     refused(&["pack", &problem, "--reserve", "0:4611686018427387905"]);
     let message = refused(&["pack", &problem, "--reserve", "0:10", "--reserve", "5:10"]);
     assert!(message.contains("reserved 0:10") && message.contains("reserved 5:10"), "{message}");

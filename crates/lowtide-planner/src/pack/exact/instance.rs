@@ -16,6 +16,8 @@ use std::ops::Range;
 /// More items, or more pairs of them, are not searched.
 pub(in crate::pack) const MOST_ITEMS: usize = 2048;
 const MOST_PAIRS: usize = 1 << 21;
+/// More sections, counted once for each piece that is there, are not searched.
+const MOST_LIVE: usize = 1 << 22;
 /// More pairs of runs of pieces that overlap are not looked at.
 const MOST_MEETINGS: usize = 1 << 26;
 
@@ -76,6 +78,10 @@ impl Instance {
         let axis = Axis::new(problem, &items);
         let pieces: IndexVec<BufferId, Piece> =
             items.iter().map(|&id| axis.piece(&problem.items()[id])).collect();
+        let runs = pieces.iter().flat_map(|piece| &piece.runs);
+        if runs.map(|run| run.sections.len()).sum::<usize>() > MOST_LIVE {
+            return None;
+        }
         let live = live(&pieces, axis.times.len().saturating_sub(1));
         let overlaps = overlaps(&pieces, &live)?;
         let meetings = overlaps.iter().zip(&pieces).map(|(others, piece)| {

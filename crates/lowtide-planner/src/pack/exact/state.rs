@@ -29,6 +29,9 @@ use std::ops::Range;
 /// Above all offsets: the lowest offset of what is placed already.
 pub(super) const PLACED: u64 = u64::MAX / 4;
 
+/// So many sections side by side are looked at in the time of one piece.
+const SECTIONS_A_STEP: usize = 8;
+
 /// What was there before a change.
 #[derive(Clone, Copy, Debug)]
 enum Change {
@@ -153,6 +156,7 @@ impl State {
         self.offset[item] = at;
         self.set_low(item, PLACED);
         for run in &self.instance.pieces[item].runs {
+            self.work += (run.sections.len() / SECTIONS_A_STEP) as u64;
             for section in run.sections.clone() {
                 let floor = self.floors[section];
                 self.trail.push(Change::Floor(section, floor));
@@ -257,7 +261,9 @@ impl State {
         for index in 0..self.lifted.len() {
             let item = self.lifted[index];
             for run in 0..self.instance.pieces[item].runs.len() {
-                for section in self.instance.pieces[item].runs[run].sections.clone() {
+                let sections = self.instance.pieces[item].runs[run].sections.clone();
+                self.work += (sections.len() / SECTIONS_A_STEP) as u64;
+                for section in sections {
                     if self.floors[section].lowest == item && !self.raise_floor(section) {
                         return false;
                     }

@@ -42,11 +42,12 @@ const PLAIN: usize = 8;
 const FEW_STEPS: u64 = 600;
 
 /// A placement smaller than the incumbent, if some pass finds one before the steps run out; the search ends at
-/// the first one that meets the bound. `None` for problems with fixed offsets.
+/// the first one that meets the goal, which is the bound or above it. `None` for problems with fixed offsets.
 pub(super) fn improve(
     problem: &Problem,
     incumbent: &Placement,
     bound: Bytes,
+    goal: Bytes,
     meter: &mut Meter<'_>,
 ) -> Option<Placement> {
     if problem.items().iter().any(|item| item.pin.is_some()) {
@@ -59,7 +60,7 @@ pub(super) fn improve(
     let passes = (PLACED / items).clamp(3, PASSES);
     for number in 0..passes {
         let limit = best.as_ref().map_or(incumbent.size, |placement| placement.size);
-        if limit <= bound || meter.is_out() {
+        if limit <= goal || meter.is_out() {
             break;
         }
         let target = target(number, bound, best.as_ref());

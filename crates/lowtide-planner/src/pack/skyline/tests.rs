@@ -15,7 +15,7 @@ fn improve(
 ) -> Option<Placement> {
     let watched = Watched::new(Budget::of(0).watch);
     let mut meter = Meter::new(*steps, &watched);
-    let found = super::improve(problem, incumbent, bound, &mut meter);
+    let found = super::improve(problem, incumbent, bound, bound, &mut meter);
     *steps = meter.left();
     found
 }
