@@ -38,7 +38,7 @@ fn row(out: &Path, path: &Path) -> anyhow::Result<(bool, f64)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.split('.').next().unwrap_or_default().to_owned();
     let mut csv = Vec::new();
-    write_plan_problem(&loaded.graph, &planned.plan, &mut csv)?;
+    write_plan_problem(None, &planned.plan, &mut csv)?;
     let file = out.join(&name).with_extension("csv");
     std::fs::write(&file, &csv).with_context(|| format!("cannot write {}", file.display()))?;
     let problem = read_problem(&csv).with_context(|| name.clone())?.problem;

@@ -29,6 +29,11 @@ impl Rect {
     pub fn end(&self) -> Bytes {
         self.offset + self.bytes
     }
+
+    /// Whether it keeps anything out: some bytes at some step.
+    pub fn takes_bytes(&self) -> bool {
+        self.bytes > Bytes::ZERO && !self.span.is_empty()
+    }
 }
 
 /// What is to be placed as a whole.
@@ -85,6 +90,11 @@ impl Item {
     /// The byte after its last one, counted from its base.
     pub fn extent(&self) -> Bytes {
         self.rects().iter().map(Rect::end).max().unwrap_or_default()
+    }
+
+    /// Whether it keeps anything out.
+    pub fn takes_bytes(&self) -> bool {
+        self.rects().iter().any(Rect::takes_bytes)
     }
 
     /// From its first step to its last one.
@@ -153,10 +163,14 @@ impl Problem {
         Self { items, steps: self.steps, durations: self.durations.clone() }
     }
 
-    /// The same problem with steps that last as long as those of another one.
-    #[must_use]
-    pub fn with_durations_of(self, other: &Self) -> Self {
-        self.with_durations(other.durations.clone())
+    /// The same problem with these offsets fixed, and no others.
+    pub fn with_pins(
+        &self,
+        pins: &IndexVec<BufferId, Option<Bytes>>,
+    ) -> Result<Self, ProblemError> {
+        let items = self.items.iter().zip(pins);
+        let pinned = items.map(|(item, &pin)| Item { pin, ..item.clone() }).collect();
+        Ok(Self::new(pinned)?.with_durations(self.durations.clone()))
     }
 
     /// How long a step lasts: 1 if nothing is known.

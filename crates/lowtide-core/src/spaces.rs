@@ -129,6 +129,14 @@ pub struct SpacesPlacement {
     pub spills: Vec<Spill>,
 }
 
+impl SpacesPlacement {
+    /// The items of a space, by their ids.
+    pub fn items_in(&self, space: SpaceId) -> Vec<BufferId> {
+        let homes = self.spaces.iter_enumerated();
+        homes.filter(|&(_, &home)| home == space).map(|(id, _)| id).collect()
+    }
+}
+
 /// An item that left a space for a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spill {

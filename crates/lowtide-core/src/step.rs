@@ -70,6 +70,11 @@ impl Interval {
         self.end.0.saturating_sub(self.start.0)
     }
 
+    /// Whether a step is inside.
+    pub fn contains(self, step: Step) -> bool {
+        self.start <= step && step < self.end
+    }
+
     /// Whether some step is in both.
     pub fn overlaps(self, other: Self) -> bool {
         self.start < other.end && other.start < self.end

@@ -12,11 +12,12 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// Writes the buffers that lie in an arena, without their offsets. A buffer is named after the first that stays in it.
+/// Writes the buffers that lie in an arena, without their offsets. A buffer is named after the first that stays in it, or
+/// without a graph by its number: such a table tells nothing of the model but its sizes.
 ///
 /// # Panics
 /// If the plan is not one of the graph.
-pub fn write_plan_problem(graph: &Graph, plan: &Plan, out: impl Write) -> io::Result<()> {
+pub fn write_plan_problem(graph: Option<&Graph>, plan: &Plan, out: impl Write) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record(["id", "lower", "upper", "size", "alignment", "gaps"])?;
     let mut names = BTreeSet::new();
@@ -24,7 +25,7 @@ pub fn write_plan_problem(graph: &Graph, plan: &Plan, out: impl Write) -> io::Re
         if plan.spaces[buffer.space].kind != SpaceKind::Arena || buffer.parts.is_empty() {
             continue;
         }
-        let mut name = name(graph, plan, buffer);
+        let mut name = graph.map_or_else(|| id.to_string(), |graph| name(graph, plan, buffer));
         if !names.insert(name.clone()) {
             name = format!("{name} ({id})");
             names.insert(name.clone());

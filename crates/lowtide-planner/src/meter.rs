@@ -139,11 +139,6 @@ impl<'w> Meter<'w> {
         *self = Self::new(left, self.watched);
     }
 
-    /// Allows more steps.
-    pub(crate) fn add(&mut self, steps: u64) {
-        *self = Self::new(self.left().saturating_add(steps), self.watched);
-    }
-
     /// Steps that are left.
     pub(crate) fn left(&self) -> u64 {
         if self.watched.is_ended() { 0 } else { self.fuel + self.reserve }

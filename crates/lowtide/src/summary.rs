@@ -74,7 +74,7 @@ pub struct Standing {
 pub fn standing_at_peak(graph: &Graph, plan: &Plan) -> Vec<Standing> {
     let step = plan.stats.peak_step;
     let held = plan.residences.iter().filter(|residence| {
-        let is_there = residence.span.start <= step && step < residence.span.end;
+        let is_there = residence.span.contains(step);
         is_there && plan.buffers[residence.buffer].offset.is_some()
     });
     let mut standing: Vec<Standing> = held

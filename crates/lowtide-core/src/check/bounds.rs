@@ -81,7 +81,7 @@ fn items(problem: &Problem, bound: &Bound) -> Result<Shown, BoundFault> {
 /// The rectangles at a step with their items; none after the last step.
 fn live(problem: &Problem, step: Step) -> impl Iterator<Item = (&Item, &Rect)> {
     let rects = problem.items().iter().flat_map(|item| item.rects().iter().map(move |r| (item, r)));
-    let is_live = move |(_, rect): &(&Item, &Rect)| rect.span.start <= step && step < rect.span.end;
+    let is_live = move |(_, rect): &(&Item, &Rect)| rect.span.contains(step);
     rects.filter(is_live)
 }
 

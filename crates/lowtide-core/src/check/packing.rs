@@ -3,7 +3,7 @@
 //! A sweep over time keeps the bytes that are taken at the moment; a rectangle that comes looks whether its
 //! bytes are free. Written apart from every packer, and unlike them.
 
-use crate::{BufferId, Bytes, Placement, Problem};
+use crate::{BufferId, Placement, Problem};
 use std::collections::BTreeMap;
 
 /// One fault of a placement.
@@ -57,7 +57,7 @@ fn overlaps(problem: &Problem, placement: &Placement, faults: &mut Vec<Placement
     let mut moments = Vec::new();
     for (id, item) in problem.items().iter_enumerated() {
         for rect in item.rects() {
-            if rect.bytes > Bytes::ZERO && !rect.span.is_empty() {
+            if rect.takes_bytes() {
                 let start = (placement.offsets[id] + rect.offset).0;
                 moments.push((rect.span.start.0, true, start, start + rect.bytes.0, id));
                 moments.push((rect.span.end.0, false, start, start + rect.bytes.0, id));

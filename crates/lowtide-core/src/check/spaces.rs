@@ -79,9 +79,7 @@ fn one_space(
         let (found, capacity) = (size.0, capacity.0);
         faults.push(SpacesFault::OverCapacity { space, found, capacity });
     }
-    let homes = placement.spaces.iter_enumerated();
-    let items: Vec<BufferId> =
-        homes.filter(|&(_, &home)| home == space).map(|(id, _)| id).collect();
+    let items = placement.items_in(space);
     let offsets: IndexVec<BufferId, Bytes> =
         items.iter().map(|&id| placement.offsets[id]).collect();
     let found = check_placement(&problem.problem().part(&items), &Placement { offsets, size });

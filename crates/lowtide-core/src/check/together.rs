@@ -263,7 +263,7 @@ fn moments(pieces: &[Piece]) -> Vec<Vec<Piece>> {
     let mut starts: Vec<_> = pieces.iter().map(|piece| piece.span.start).collect();
     starts.sort_unstable();
     starts.dedup();
-    let at = |step| pieces.iter().filter(move |p| p.span.start <= step && step < p.span.end);
+    let at = |step| pieces.iter().filter(move |p| p.span.contains(step));
     starts.into_iter().map(|step| at(step).copied().collect()).collect()
 }
 

@@ -99,11 +99,8 @@ impl NamedProblem {
     }
 
     fn with_pins(&self) -> Result<Problem, ProblemCsvError> {
-        let mut items = self.problem.items().clone();
-        for id in self.problem.items().ids() {
-            items[id].pin = self.offsets[id];
-        }
-        items::timed(items, &self.times).map_err(|error| items::name_error(&error, &self.ids))
+        let pinned = self.problem.with_pins(&self.offsets);
+        pinned.map_err(|error| items::name_error(&error, &self.ids))
     }
 
     /// Where the buffers lie in another table, by their names; those that it does not place are new.

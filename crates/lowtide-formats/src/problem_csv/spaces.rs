@@ -37,7 +37,7 @@ impl NamedProblem {
     pub fn names_no_space(&self) -> Result<(), ProblemCsvError> {
         let named = self.ids.ids().find_map(|id| Some((id, self.space(id)?)));
         named.map_or(Ok(()), |(id, name)| {
-            let wanted = "nothing, as no spaces are given".to_owned();
+            let wanted = "no space, as none are given".to_owned();
             Err(self.wrong(id, self.table.columns.space, name, wanted))
         })
     }
@@ -165,8 +165,7 @@ mod tests {
         let dram = Some(SpaceId::new(1));
         let wanted = [Stay { weight: 4, space: dram }, Stay { weight: 70, space: None }];
         assert_eq!(problem.stays().as_slice(), wanted);
-        let message =
-            "line 2, column `space`: found `dram`, wanted nothing, as no spaces are given";
+        let message = "line 2, column `space`: found `dram`, wanted no space, as none are given";
         assert_eq!(named.pinned().unwrap_err().to_string(), message);
         assert_eq!(named.placement().unwrap_err().to_string(), message);
     }

@@ -50,7 +50,7 @@ const MOST_APART: usize = 1 << 16;
 /// Finds what is forbidden; returns how many pairs of rectangles that took.
 fn forbid(placed: &Placed, item: &Item, forbidden: &mut Vec<Forbidden>) -> u64 {
     let (mut pairs, mut most) = (0, MOST_APART);
-    for rect in item.rects().iter().filter(|rect| rect.bytes > Bytes::ZERO) {
+    for rect in item.rects().iter().filter(|rect| rect.takes_bytes()) {
         placed.overlapping(rect.span, |Taken { bottom, top }| {
             pairs += 1;
             if let Some(high) = top.checked_sub(rect.offset.0).filter(|&high| high > 0) {
@@ -92,9 +92,10 @@ fn lowest_hole(forbidden: &mut [Forbidden], align: Align) -> Bytes {
     base
 }
 
-fn add(placed: &mut Placed, id: BufferId, item: &Item, base: Bytes) {
+/// Gives an item its place.
+pub(super) fn add(placed: &mut Placed, id: BufferId, item: &Item, base: Bytes) {
     for (index, rect) in item.rects().iter().enumerate() {
-        if rect.bytes > Bytes::ZERO && !rect.span.is_empty() {
+        if rect.takes_bytes() {
             let bottom = (base + rect.offset).0;
             let taken = Taken { bottom, top: bottom + rect.bytes.0 };
             placed.add(id, index, rect.span.end.0, taken);

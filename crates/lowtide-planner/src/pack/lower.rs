@@ -60,11 +60,7 @@ fn is_coarse(item: &Item, rect: &Rect, align: Align) -> bool {
         Some(pin) => pin.is_aligned(align),
         None => item.align >= align,
     };
-    is_kept && rect.offset.is_aligned(align) && takes_bytes(rect)
-}
-
-fn takes_bytes(rect: &Rect) -> bool {
-    rect.bytes > Bytes::ZERO && !rect.span.is_empty()
+    is_kept && rect.offset.is_aligned(align) && rect.takes_bytes()
 }
 
 fn rounded(bytes: Bytes, align: Align) -> u64 {
@@ -97,7 +93,7 @@ fn stacked(problem: &Problem, step: Step, align: Align) -> Bytes {
     let (mut roundings, mut others) = (Vec::new(), Vec::new());
     let mut bytes = 0;
     for item in problem.items() {
-        let is_live = |rect: &&Rect| rect.span.start <= step && step < rect.span.end;
+        let is_live = |rect: &&Rect| rect.span.contains(step);
         for rect in item.rects().iter().filter(is_live) {
             if is_coarse(item, rect, align) {
                 bytes += rect.bytes.0;

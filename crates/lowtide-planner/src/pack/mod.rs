@@ -115,10 +115,30 @@ pub fn pack(problem: &Problem, steps: u64) -> Packing {
 
 /// Packs until the arena is as small as a lower bound or as the goal, the steps run out, or somebody ends it.
 pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
-    let watched = Watched::new(request.budget.watch);
-    let meter = &mut Meter::new(request.budget.steps, &watched);
+    let PackRequest { budget, goal, earlier } = request;
+    let watched = Watched::new(budget.watch);
+    let mut packing = pack_within(problem, goal, &mut Meter::new(budget.steps, &watched));
+    if let Some(earlier) = earlier {
+        // What is found without it is found with it: this comes on top.
+        let mut more = Meter::new(budget.steps / FOR_EARLIER, &watched);
+        let limit = goal.unwrap_or_default().max(packing.placement.size);
+        if let Some(placement) = stable::keep(problem, earlier, limit, &mut more) {
+            if placement.size > packing.placement.size {
+                packing.stopped = Stopped::AtGoal;
+            }
+            packing = Packing { placement, rule: "earlier", ..packing };
+            packing.placement.size = packing.placement.size.max(packing.bound.bytes);
+        }
+        packing.steps += budget.steps / FOR_EARLIER - more.left();
+    }
+    packing
+}
+
+/// Packs with what a meter allows.
+fn pack_within(problem: &Problem, goal: Option<Bytes>, meter: &mut Meter<'_>) -> Packing {
+    let (watched, allowed) = (meter.watched(), meter.left());
     let bound = placement_bound(problem);
-    let goal = request.goal.unwrap_or_default().max(bound.bytes);
+    let goal = goal.unwrap_or_default().max(bound.bytes);
     let mut pack =
         Pack { problem, goal, meter, best: first_packing(problem, bound), is_open: false };
     let share = pack.share_of_rules();
@@ -126,14 +146,6 @@ pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     pack.by_rows();
     pack.by_search();
     pack.by_climbing();
-    let mut allowed = request.budget.steps;
-    if let Some(earlier) = request.earlier {
-        // What is found without it is found with it: this comes on top.
-        let more = request.budget.steps / FOR_EARLIER;
-        allowed = allowed.saturating_add(more);
-        pack.meter.add(more);
-        pack.as_before(earlier);
-    }
     let left = pack.meter.left();
     let Packing { mut placement, rule, bound, .. } = pack.best;
     // What is never there lies at the bottom, takes no bytes, and ends inside all the same.
@@ -149,8 +161,7 @@ pub fn pack_as_asked(problem: &Problem, request: PackRequest<'_>) -> Packing {
     } else {
         Stopped::OutOfIdeas
     };
-    let done = allowed - left;
-    let steps = if watched.is_ended() { watched.steps() } else { done };
+    let steps = if watched.is_ended() { watched.steps() } else { allowed - left };
     Packing { placement, rule, bound, steps, stopped }
 }
 
@@ -249,14 +260,6 @@ impl Pack<'_, '_, '_> {
         }
     }
 
-    /// What lay somewhere before stays there, as far as the arena allows.
-    fn as_before(&mut self, earlier: &Earlier) {
-        let limit = self.goal.max(self.best.placement.size);
-        if let Some(placement) = stable::keep(self.problem, earlier, limit, self.meter) {
-            self.keep(placement, "earlier");
-        }
-    }
-
     fn by_search(&mut self) {
         if self.is_done() {
             return;
@@ -303,8 +306,7 @@ fn first_packing(problem: &Problem, bound: Bound) -> Packing {
         let base = pinned.align_up(align).expect("a problem's sizes fit with padding");
         placement.size = Bytes::ZERO;
         for (id, item) in problem.items().iter_enumerated() {
-            let takes_bytes = item.extent() > Bytes::ZERO && !item.span().is_empty();
-            let above = if takes_bytes { base } else { Bytes::ZERO };
+            let above = if item.takes_bytes() { base } else { Bytes::ZERO };
             let offset = &mut placement.offsets[id];
             *offset = item.pin.unwrap_or(above + *offset);
             placement.size = placement.size.max(*offset + item.extent());

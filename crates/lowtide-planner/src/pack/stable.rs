@@ -9,8 +9,8 @@
 //! comes to. Each round lets go of more; in the end nothing is kept. Cost: a few first fits, and short searches.
 
 use super::exact;
-use super::fit::first_fit;
-use super::placed::{Placed, Taken};
+use super::fit::{add, first_fit};
+use super::placed::Placed;
 use super::{RULES, sorted};
 use crate::meter::Meter;
 use lowtide_core::{Bound, BufferId, Bytes, IndexVec, Interval, Item, Placement, Problem};
@@ -30,9 +30,11 @@ pub(super) fn keep(
     limit: Bytes,
     meter: &mut Meter<'_>,
 ) -> Option<Placement> {
+    // What is fixed anyway is kept too.
     let mut kept = going_together(problem, earlier, limit);
     for _ in 0..ROUNDS {
-        let pinned = pinned(problem, &kept)?;
+        // None if the offsets add up to more than a problem may hold.
+        let pinned = problem.with_pins(&kept).ok()?;
         let placement = around(&pinned, limit, meter);
         if placement.as_ref().is_some_and(|placement| placement.size <= limit) {
             return placement;
@@ -58,11 +60,7 @@ fn going_together(problem: &Problem, earlier: &Earlier, limit: Bytes) -> Earlier
         let is_inside = base.checked_add(item.extent()).is_some_and(|end| end <= limit);
         if item.pin.is_some() || (is_inside && is_free(&placed, item, base)) {
             kept[id] = Some(base);
-            for (index, rect) in item.rects().iter().enumerate() {
-                let bottom = (base + rect.offset).0;
-                let taken = Taken { bottom, top: bottom + rect.bytes.0 };
-                placed.add(id, index, rect.span.end.0, taken);
-            }
+            add(&mut placed, id, item, base);
         }
     }
     kept
@@ -70,19 +68,12 @@ fn going_together(problem: &Problem, earlier: &Earlier, limit: Bytes) -> Earlier
 
 fn is_free(placed: &Placed, item: &Item, base: Bytes) -> bool {
     let mut is_free = true;
-    for rect in item.rects().iter().filter(|rect| !rect.span.is_empty()) {
+    for rect in item.rects().iter().filter(|rect| rect.takes_bytes()) {
         let (bottom, top) = ((base + rect.offset).0, (base + rect.end()).0);
         placed
             .overlapping(rect.span, |taken| is_free &= taken.top <= bottom || top <= taken.bottom);
     }
     is_free
-}
-
-/// The problem with what is kept at fixed offsets; `None` if these add up to more than a problem may hold.
-fn pinned(problem: &Problem, kept: &Earlier) -> Option<Problem> {
-    let items = problem.items().iter_enumerated();
-    let pinned = items.map(|(id, item)| Item { pin: item.pin.or(kept[id]), ..item.clone() });
-    Some(Problem::new(pinned.collect()).ok()?.with_durations_of(problem))
 }
 
 /// The smallest of a few placements around what is kept.
@@ -118,8 +109,9 @@ fn let_go(
     let high: Vec<Interval> = items().filter(is_high).map(|(_, item)| item.span()).collect();
     let during = high.iter().copied().reduce(Interval::hull).unwrap_or_default();
     let mut any = false;
-    for (id, item) in items().filter(|(_, item)| item.span().overlaps(during)) {
-        any |= kept[id].take().is_some() && item.pin.is_none();
+    let may_move = |(_, item): &(BufferId, &Item)| item.pin.is_none();
+    for (id, _) in items().filter(may_move).filter(|(_, item)| item.span().overlaps(during)) {
+        any |= kept[id].take().is_some();
     }
     any
 }

@@ -15,9 +15,7 @@ use super::lower::placement_bound;
 use crate::bounds::{live_bound, live_sums};
 use crate::meter::{Budget, Meter, Watched};
 use lowtide_core::check::{Shown, check_bound};
-use lowtide_core::{
-    Align, Bound, BufferId, Bytes, IndexVec, Interval, Item, Problem, Proof, Rect, Step,
-};
+use lowtide_core::{Align, Bound, BufferId, Bytes, Interval, Item, Problem, Proof, Rect, Step};
 use std::cmp::Reverse;
 
 /// Each question may take so great a part of the steps that are left.
@@ -112,7 +110,7 @@ struct Search<'a, 'w> {
 impl Search<'_, '_> {
     /// The fewest of the items that are live at a step whose bytes are more than the capacity.
     fn smallest_sum(&self, step: Step) -> Option<Vec<BufferId>> {
-        let is_live = |rect: &&Rect| rect.span.start <= step && step < rect.span.end;
+        let is_live = |rect: &&Rect| rect.span.contains(step);
         let bytes = |item: &Item| item.rects().iter().filter(is_live).map(|r| r.bytes).sum();
         let items = self.problem.items().iter_enumerated();
         let mut rows: Vec<(Bytes, BufferId)> = items.map(|(id, item)| (bytes(item), id)).collect();
@@ -139,9 +137,7 @@ impl Search<'_, '_> {
 
     /// Whether these items fit; `None` if that is not known in time.
     fn fits(&mut self, items: &[BufferId]) -> Option<bool> {
-        let rows: IndexVec<BufferId, Item> =
-            items.iter().map(|&id| self.problem.items()[id].clone()).collect();
-        let part = Problem::new(rows).expect("a part of a problem is in range");
+        let part = self.problem.part(items);
         if placement_bound(&part).bytes > self.capacity {
             return Some(false);
         }

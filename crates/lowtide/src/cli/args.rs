@@ -297,7 +297,8 @@ fn only_one(text: &str) -> Result<NonZeroUsize, String> {
 
 /// A number of bytes: 4096, 4KiB, 1.5MiB.
 fn bytes(text: &str) -> Result<Bytes, String> {
-    const UNITS: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
+    const UNITS: [(&str, u32); 7] =
+        [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("PiB", 50), ("EiB", 60), ("B", 0)];
     let wanted = || format!("`{text}` is no number of bytes, as in 4096, 4KiB or 1.5MiB");
     let unit = UNITS.iter().find_map(|&(name, shift)| Some((text.strip_suffix(name)?, shift)));
     let (number, shift) = unit.unwrap_or((text, 0));
@@ -398,7 +399,7 @@ enum ColourByArg {
 pub(super) enum EffortArg {
     /// Greedy rules, and a search of some milliseconds.
     Fast,
-    /// A search of a few tenths of a second, where greedy rules do not meet the bound.
+    /// A search of up to a second or two, where greedy rules do not meet the bound.
     #[default]
     Default,
     /// A search of a minute or so.
@@ -497,7 +498,7 @@ pub(super) struct PackArgs {
     pub(super) reserve: Vec<(Bytes, Bytes)>,
     /// Place into several spaces, as in sram=256KiB: a name and its capacity, the fastest first. Only the last may have no
     /// capacity. What is worth most stays in the fastest; the columns `space` and `weight` say more (docs/csv.md).
-    #[arg(long, value_name = "NAME[=BYTES]", value_parser = space, conflicts_with_all = ["capacity", "keep", "reserve", "time_limit"])]
+    #[arg(long, value_name = "NAME[=BYTES]", value_parser = space, conflicts_with_all = ["capacity", "keep", "reserve"])]
     pub(super) space: Vec<NamedSpace>,
     /// Judge the offsets of the file instead of finding some. Exit code 1 if they are wrong.
     #[arg(long, conflicts_with = "output")]

@@ -4,7 +4,7 @@ use super::args::PackArgs;
 use super::{Answer, out, pack_spaces, progress};
 use anyhow::{Context, bail};
 use lowtide::core::check::{PlacementFault, check_bound, check_placement};
-use lowtide::core::{Bound, BufferId, Bytes, Placement, Problem, Step};
+use lowtide::core::{Bound, BufferId, Bytes, Placement, Problem, Proof, Step};
 use lowtide::formats::{self, MovedRow, NamedProblem, PackSummary};
 use lowtide::planner::{
     Budget, Earlier, PackRequest, Packing, Stopped, Witness, pack_as_asked, placement_bound,
@@ -42,7 +42,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<NamedProblem> {
 }
 
 /// So many buffers are named in a message.
-const MOST_NAMED: usize = 20;
+pub(super) const MOST_NAMED: usize = 20;
 
 struct Figures<'a> {
     name: &'a str,
@@ -104,7 +104,8 @@ impl Figures<'_> {
             let why = self.why_not(args, problem, capacity);
             format!(
                 "impossible: no placement takes less than {} ({}){why}",
-                bound.bytes, bound.proof
+                bound.bytes,
+                proof_in_words(self.named, &bound.proof)
             )
         } else if args.check {
             "other offsets may fit".to_owned()
@@ -172,7 +173,7 @@ impl Figures<'_> {
             ok: faults.is_empty() && args.capacity.is_none_or(|capacity| arena <= capacity),
             buffers: self.named.problem.items().len() - args.reserve.len(),
             lower_bound_bytes: self.bound.bytes.0,
-            bound_proof: self.bound.proof.to_string(),
+            bound_proof: proof_in_words(self.named, &self.bound.proof),
             arena_bytes: arena.0,
             proven: faults.is_empty() && arena <= self.bound.bytes,
             stopped: None,
@@ -190,7 +191,7 @@ pub(super) fn fault_in_words(named: &NamedProblem, fault: &PlacementFault) -> St
     match *fault {
         PlacementFault::Overlap { first, second, byte, step } => {
             let (first, second) = (id(first), id(second));
-            let time = named.times[Step(step).index()];
+            let time = time_of(named, Step(step));
             format!("`{first}` and `{second}` both take byte {byte} at time {time}")
         }
         PlacementFault::Misaligned { item, offset, align } => {
@@ -203,6 +204,22 @@ pub(super) fn fault_in_words(named: &NamedProblem, fault: &PlacementFault) -> St
             format!("`{}` lies at {found}, wanted its fixed offset {wanted}", id(item))
         }
         _ => fault.to_string(),
+    }
+}
+
+/// The time of the table at which a step begins.
+pub(super) fn time_of(named: &NamedProblem, step: Step) -> i64 {
+    named.times.get(step.index()).copied().unwrap_or_default()
+}
+
+/// A proof with the times of its table.
+pub(super) fn proof_in_words(named: &NamedProblem, proof: &Proof) -> String {
+    match *proof {
+        Proof::LiveSum(step) => format!("live at time {}", time_of(named, step)),
+        Proof::Stacked { step, align } => {
+            format!("live at time {}, stacked at multiples of {align}", time_of(named, step))
+        }
+        _ => proof.to_string(),
     }
 }
 

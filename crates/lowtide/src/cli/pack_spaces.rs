@@ -8,15 +8,16 @@
 //! What is found is checked before it is told, as is each bound.
 
 use super::args::PackArgs;
+use super::pack::proof_in_words;
 use super::{Answer, out, pack, pack_spaces_text, progress};
 use anyhow::{Context, bail};
 use lowtide::core::check::{check_bound, check_spaces};
 use lowtide::core::{
-    Bound, BufferId, Bytes, Id, IndexVec, Problem, Proof, SpaceId, SpacesPlacement, SpacesProblem,
-    Spill, SpillReason,
+    Bound, Bytes, Id, IndexVec, Problem, SpaceId, SpacesPlacement, SpacesProblem, Spill,
+    SpillReason,
 };
 use lowtide::formats::{self, NamedSpace, SpaceRow, SpacesSummary, SpilledRow};
-use lowtide::planner::{SpacesPackError, SpacesPacking, pack_spaces, placement_bound};
+use lowtide::planner::{Budget, SpacesPackError, SpacesPacking, pack_spaces, placement_bound};
 use pack_spaces_text::Names;
 use std::collections::BTreeSet;
 
@@ -59,7 +60,8 @@ struct Task<'a> {
 impl Task<'_> {
     fn solve(&self, args: &PackArgs) -> anyhow::Result<Answer> {
         let (packed, seconds) = progress::during(&format!("packing {}", self.file), || {
-            pack_spaces(self.problem, args.effort.steps())
+            let watch = progress::until(args.time_limit);
+            pack_spaces(self.problem, Budget { steps: args.effort.steps(), watch: &watch })
         });
         let summary = SpacesSummary { seconds, ..self.summary() };
         match packed {
@@ -137,9 +139,8 @@ impl Task<'_> {
         let problem = &self.names.named.problem;
         let mut spaces = Vec::new();
         for space in self.names.spaces.ids() {
-            let items = items_in(&placement, space);
-            let bound = placement_bound(&problem.part(&items));
-            let row = self.row(problem, &placement, space, &whole_ids(bound, &items))?;
+            let bound = placement_bound(&problem.part(&placement.items_in(space)));
+            let row = self.row(problem, &placement, space, &bound)?;
             spaces.push(SpaceRow { proven: ok && row.proven, ..row });
         }
         let summary = SpacesSummary { ok, spaces, faults, seconds, ..self.summary() };
@@ -161,9 +162,8 @@ impl Task<'_> {
         space: SpaceId,
         bound: &Bound,
     ) -> anyhow::Result<SpaceRow> {
-        let items = items_in(placement, space);
-        let (part, bound_of_part) = (problem.part(&items), part_ids(bound, &items));
-        check_bound(&part, &bound_of_part).context("the packer's bound is not shown")?;
+        let items = placement.items_in(space);
+        check_bound(&problem.part(&items), bound).context("the packer's bound is not shown")?;
         let used = placement.sizes[space];
         let NamedSpace { name, capacity } = &self.names.spaces[space];
         Ok(SpaceRow {
@@ -172,7 +172,7 @@ impl Task<'_> {
             used_bytes: used.0,
             buffers: items.len(),
             lower_bound_bytes: bound.bytes.0,
-            bound_proof: self.names.proof(&bound.proof),
+            bound_proof: proof_in_words(self.names.named, &bound.proof),
             proven: used <= bound.bytes,
             weight: items.iter().map(|&item| self.problem.stays()[item].weight).sum(),
             most_weight: None,
@@ -200,24 +200,4 @@ fn print(args: &PackArgs, summary: &SpacesSummary, verdict: &str) -> anyhow::Res
         return out::print(&summary.to_json());
     }
     out::print(&pack_spaces_text::text(summary, verdict))
-}
-
-/// The items of a space, by their ids.
-fn items_in(placement: &SpacesPlacement, space: SpaceId) -> Vec<BufferId> {
-    let homes = placement.spaces.iter_enumerated();
-    homes.filter(|&(_, &home)| home == space).map(|(id, _)| id).collect()
-}
-
-/// A bound on some items, with the ids that they have in the whole problem.
-fn whole_ids(bound: Bound, items: &[BufferId]) -> Bound {
-    let Proof::Items(parts) = bound.proof else { return bound };
-    let named = parts.iter().map(|part| items[part.index()]).collect();
-    Bound { proof: Proof::Items(named), ..bound }
-}
-
-/// The other way round. What is not among the items proves nothing.
-fn part_ids(bound: &Bound, items: &[BufferId]) -> Bound {
-    let Proof::Items(named) = &bound.proof else { return bound.clone() };
-    let parts = named.iter().filter_map(|id| items.binary_search(id).ok());
-    Bound { bytes: bound.bytes, proof: Proof::Items(parts.map(BufferId::from_index).collect()) }
 }

@@ -4,13 +4,11 @@
 //! Over { step 7, 3 KiB }, item b4, space0  ──>  `conv3` from sram: at time 120 it was over by 3.00 KiB
 //! ~~~
 
+use super::pack::{MOST_NAMED, time_of};
 use lowtide::core::check::{PlacementFault, SpacesFault};
-use lowtide::core::{BufferId, Bytes, IndexVec, Proof, SpaceId, Step};
+use lowtide::core::{BufferId, Bytes, IndexVec, SpaceId, Step};
 use lowtide::formats::{NamedProblem, NamedSpace, SpaceRow, SpacesSummary, SpilledRow};
 use lowtide::planner::SpacesPackError;
-
-/// So many spilled buffers are named.
-const MOST_NAMED: usize = 20;
 
 /// What buffers, spaces and steps are called.
 #[derive(Clone, Copy)]
@@ -30,17 +28,7 @@ impl<'a> Names<'a> {
 
     /// The time at which a step begins.
     pub(super) fn time(&self, step: Step) -> i64 {
-        self.named.times.get(step.index()).copied().unwrap_or_default()
-    }
-
-    pub(super) fn proof(&self, proof: &Proof) -> String {
-        match *proof {
-            Proof::LiveSum(step) => format!("live at time {}", self.time(step)),
-            Proof::Stacked { step, align } => {
-                format!("live at time {}, stacked at multiples of {align}", self.time(step))
-            }
-            _ => proof.to_string(),
-        }
+        time_of(self.named, step)
     }
 
     /// Why there is no placement, without the verdict.

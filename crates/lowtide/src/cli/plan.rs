@@ -81,7 +81,9 @@ fn write_files(args: &PlanArgs, loaded: &Loaded, planned: &Planned) -> anyhow::R
         })?;
     }
     if let Some(path) = &args.problem {
-        out::write_file(path, |file| formats::write_plan_problem(graph, &planned.plan, file))?;
+        out::write_file(path, |file| {
+            formats::write_plan_problem(Some(graph), &planned.plan, file)
+        })?;
     }
     if let Some(path) = &args.onnx {
         write_onnx(path, &args.model.model, loaded, planned)?;

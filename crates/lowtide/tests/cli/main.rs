@@ -406,6 +406,16 @@ fn what_lay_somewhere_stays_there_and_what_moved_is_said() {
 }
 
 #[test]
+fn a_bound_names_the_time_of_its_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("p.csv").display().to_string();
+    fs::write(&path, "id,lower,upper,size\na,10,30,8\nb,700,900,9\n").unwrap();
+    assert!(run(0, &["pack", &path]).contains("live at time 700"));
+    assert!(run(0, &["pack", &path, "--json"]).contains("live at time 700"));
+    assert_eq!(lowtide(&["pack", &path, "--capacity", "6EiB"]).status.code(), Some(0));
+}
+
+#[test]
 fn reserved_bytes_are_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();

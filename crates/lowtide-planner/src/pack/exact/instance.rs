@@ -10,7 +10,7 @@
 //! ~~~
 
 use super::rises::Rises;
-use lowtide_core::{Align, BufferId, Bytes, Id, IndexVec, Item, Lists, Problem, Step};
+use lowtide_core::{Align, BufferId, Id, IndexVec, Item, Lists, Problem, Step};
 use std::ops::Range;
 
 /// More items, or more pairs of them, are not searched.
@@ -69,8 +69,7 @@ pub(super) struct Instance {
 impl Instance {
     /// `None` if there is too much.
     pub(super) fn new(problem: &Problem) -> Option<Self> {
-        let takes_bytes = |item: &Item| item.rects().iter().any(|rect| !is_empty(rect));
-        let items = problem.items().iter_enumerated().filter(|(_, item)| takes_bytes(item));
+        let items = problem.items().iter_enumerated().filter(|(_, item)| item.takes_bytes());
         let items: IndexVec<BufferId, BufferId> = items.map(|(id, _)| id).collect();
         if items.len() > MOST_ITEMS {
             return None;
@@ -120,10 +119,6 @@ impl Instance {
     }
 }
 
-fn is_empty(rect: &lowtide_core::Rect) -> bool {
-    rect.bytes == Bytes::ZERO || rect.span.is_empty()
-}
-
 /// The times at which something comes or goes.
 struct Axis {
     times: Vec<u32>,
@@ -134,7 +129,7 @@ struct Axis {
 impl Axis {
     fn new(problem: &Problem, items: &IndexVec<BufferId, BufferId>) -> Self {
         let rects = items.iter().flat_map(|&id| problem.items()[id].rects());
-        let rects = rects.filter(|rect| !is_empty(rect));
+        let rects = rects.filter(|rect| rect.takes_bytes());
         let mut times: Vec<u32> =
             rects.flat_map(|rect| [rect.span.start.0, rect.span.end.0]).collect();
         times.sort_unstable();
@@ -149,7 +144,7 @@ impl Axis {
     }
 
     fn piece(&self, item: &Item) -> Piece {
-        let rects = item.rects().iter().filter(|rect| !is_empty(rect));
+        let rects = item.rects().iter().filter(|rect| rect.takes_bytes());
         let mut runs: Vec<Run> = rects
             .map(|rect| Run {
                 sections: self.section(rect.span.start.0)..self.section(rect.span.end.0),

@@ -7,7 +7,7 @@
 
 use super::instance::Instance;
 use crate::pack::random;
-use lowtide_core::{BufferId, IndexVec};
+use lowtide_core::BufferId;
 use std::cmp::Reverse;
 
 /// What a piece is sorted by: the largest first.
@@ -115,8 +115,7 @@ fn sorted(instance: &Instance, key: [By; 3]) -> Vec<BufferId> {
         }
     };
     let rows = instance.pieces.ids().map(|item| (key.map(|by| Reverse(value(item, by))), item));
-    let mut rows: IndexVec<BufferId, _> = rows.collect();
-    let mut rows: Vec<_> = std::mem::take(&mut rows).into();
+    let mut rows: Vec<_> = rows.collect();
     rows.sort_unstable();
     rows.into_iter().map(|(_, item)| item).collect()
 }

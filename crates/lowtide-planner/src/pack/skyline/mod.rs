@@ -7,8 +7,8 @@
 //!        |   └──┘             a slit that stays open is wasted up to the lower wall
 //!        +-------------> step
 //! ~~~
-//! What is covered counts more where less waste is left, by the square of what is: the target minus the load
-//! minus what was wasted before. A wall that is hardly higher than the valley is levelled, since wide valleys
+//! What is covered counts more where less waste is left, in every second pass by the square of what is: the target
+//! minus the load minus what was wasted before. A wall that is hardly higher than the valley is levelled, since wide valleys
 //! are filled better. One pass is repeated, the smallest arena kept, with noise and with a target between the
 //! bound and the best so far: a target that is far from what can be had spends waste where it hurts.
 //!
@@ -35,9 +35,6 @@ const PASSES: usize = 64;
 /// one pass is like another.
 const PLACED: usize = 800_000;
 
-/// Of many passes, the first ones take slack by itself and fixed targets: what graphs of layers want.
-const PLAIN: usize = 8;
-
 /// Steps for each item below which a pass must hurry to come to its end.
 const FEW_STEPS: u64 = 600;
 
@@ -63,22 +60,24 @@ pub(super) fn improve(
         if limit <= goal || meter.is_out() {
             break;
         }
-        let target = target(number, bound, best.as_ref());
-        let mut pass = pass(number, &axis, target, looked_at);
-        if number < PLAIN && passes > 2 * PLAIN {
-            let percent = [4, 2, 3, 1][number % 4];
-            let target = Bytes((bound.0 + bound.0 / 100 * percent).max(1));
-            let noise = if number == 0 { 0.0 } else { pass.noise };
-            pass = Pass { noise, squared: false, target, looked_at: 4096, ..pass };
-        }
+        let pass = pass(number, &axis, target(number, bound, best.as_ref()), looked_at);
         best = build(problem, &axis, pass, limit, meter).or(best);
     }
     best
 }
 
-/// What is within reach: the best so far, less a share of what it is above the bound.
+/// Every second pass counts slack by itself: graphs of layers want that, where others want the square.
+fn is_squared(number: usize) -> bool {
+    number.is_multiple_of(2)
+}
+
+/// What is within reach: the best so far, less a share of what it is above the bound; with plain slack some percent
+/// above the bound.
 fn target(number: usize, bound: Bytes, best: Option<&Placement>) -> Bytes {
-    let percent = [50, 70, 85, 35][number % 4];
+    if !is_squared(number) {
+        return Bytes((bound.0 + bound.0 / 100 * [4, 2, 3, 1][number / 2 % 4]).max(1));
+    }
+    let percent = [50, 70, 85, 35][number / 2 % 4];
     let above = best.map_or(bound.0 / 40, |best| (best.size.0 - bound.0) / 100 * percent);
     Bytes((bound.0 + above).max(1))
 }
@@ -88,7 +87,8 @@ fn pass(number: usize, axis: &Axis, target: Bytes, looked_at: u32) -> Pass {
     let noise = if number % 4 == 3 { 0.5 } else { 0.06 };
     let tolerance = [32, 32, 20, 0][number / 4 % 4];
     let tolerance = axis.mean_bytes.checked_div(tolerance).unwrap_or(0);
-    Pass { target, looked_at, squared: true, tolerance, noise, seed: axis::as_u32(number) }
+    let squared = is_squared(number);
+    Pass { target, looked_at, squared, tolerance, noise, seed: axis::as_u32(number) }
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@
 
 use super::loads::Loads;
 use super::offer::Offer;
-use crate::pack::{Packing, Stopped, pack, placement_bound};
+use crate::meter::Meter;
+use crate::pack::{Packing, Stopped, pack_within, placement_bound};
 use lowtide_core::{BufferId, Bytes, Id, IndexVec, Placement, SpaceId, SpacesProblem};
 
 /// Choices for smaller capacities that are packed.
@@ -42,22 +43,19 @@ pub(super) struct NotFilled {
 }
 
 /// Fills spaces within a budget of steps.
-pub(super) struct Filler<'a> {
+pub(super) struct Filler<'a, 'w> {
     pub(super) problem: &'a SpacesProblem,
-    pub(super) left: u64,
+    pub(super) meter: &'a mut Meter<'w>,
 }
 
-impl Filler<'_> {
+impl Filler<'_, '_> {
     pub(super) fn fill(&mut self, offer: &Offer<'_>, space: SpaceId) -> Result<Filled, NotFilled> {
         let all = vec![true; offer.items.len()];
         let Some(capacity) = self.problem.capacities()[space] else {
             return Ok(self.pack(offer, all, 2));
         };
         let limit = capacity.min(Bytes::MAX_TOTAL).0.cast_signed();
-        let mut work = self.left / PART;
-        self.left -= work;
-        let chosen = offer.choose(limit, &mut work);
-        self.left += work;
+        let chosen = self.choose(offer, limit);
         let kept = chosen.unwrap_or_else(|| offer.must_stay.clone());
         let is_last = !offer.must_stay.contains(&false);
         let first = self.pack(offer, kept, if is_last { 2 } else { PART });
@@ -78,10 +76,16 @@ impl Filler<'_> {
     /// Packs what stays, with a part of the steps.
     fn pack(&mut self, offer: &Offer<'_>, kept: Vec<bool>, part: u64) -> Filled {
         let items = items_of(offer, &kept);
-        let some = self.left.div_ceil(part);
-        let packing = pack(&self.problem.problem().part(&items), some);
-        self.left -= packing.steps.min(some);
+        let (problem, some) =
+            (self.problem.problem().part(&items), self.meter.left().div_ceil(part));
+        let packing = self.meter.with_at_most(some, |part| pack_within(&problem, None, part));
         Filled { kept, packing }
+    }
+
+    /// Chooses what stays, with a part of the steps.
+    fn choose(&mut self, offer: &Offer<'_>, capacity: i64) -> Option<Vec<bool>> {
+        let some = self.meter.left() / PART;
+        self.meter.with_at_most(some, |part| offer.choose(capacity, part))
     }
 
     /// The best of some choices that do pack, as the first one does not.
@@ -104,8 +108,7 @@ impl Filler<'_> {
             if target <= low || target >= high {
                 target = i64::midpoint(low, high);
             }
-            let mut work = self.left / PART;
-            let Some(kept) = offer.choose(target, &mut work) else { break };
+            let Some(kept) = self.choose(offer, target) else { break };
             let tried = self.pack(offer, kept, PART);
             if tried.packing.placement.size <= capacity {
                 low = target;

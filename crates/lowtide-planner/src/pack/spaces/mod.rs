@@ -20,6 +20,7 @@ mod over;
 mod proof;
 mod report;
 
+use crate::meter::{Budget, Meter, Watched};
 use fill::{Filler, NotFilled};
 use lowtide_core::{
     Bound, BufferId, Bytes, Id, IndexVec, Rect, SpaceId, SpacesPlacement, SpacesProblem, Step,
@@ -47,7 +48,7 @@ pub struct FilledSpace {
     pub items: usize,
     /// Their weights together.
     pub weight: u64,
-    /// No placement of these items is smaller, and why; its items are named by their ids in the whole problem.
+    /// No placement of these items is smaller, and why; it numbers them among themselves, by their ids.
     pub bound: Bound,
     /// Which rule placed them.
     pub rule: &'static str,
@@ -86,17 +87,22 @@ impl SpacesPackError {
     }
 }
 
-/// Packs into several spaces within a budget of `steps` pairs, the fastest space first.
-pub fn pack_spaces(problem: &SpacesProblem, steps: u64) -> Result<SpacesPacking, SpacesPackError> {
+/// Packs into several spaces within a budget of pairs, the fastest space first.
+pub fn pack_spaces(
+    problem: &SpacesProblem,
+    budget: Budget<'_>,
+) -> Result<SpacesPacking, SpacesPackError> {
     proof::is_not_excluded(problem)?;
+    let watched = Watched::new(budget.watch);
+    let mut meter = Meter::new(budget.steps, &watched);
     let weights = problem.stays().iter().map(|stay| stay.weight).collect();
     let is_limited = problem.capacities().iter().all(Option::is_some);
-    let share = if is_limited { steps.div_ceil(2) } else { steps };
-    let first = attempt(problem, &weights, share);
+    let share = if is_limited { budget.steps.div_ceil(2) } else { budget.steps };
+    let first = meter.with_at_most(share, |part| attempt(problem, &weights, part));
     if !is_limited || !matches!(first, Err(SpacesPackError::NotFound { .. })) {
         return first;
     }
-    attempt(problem, &areas(problem), steps - share).map_err(|second| {
+    attempt(problem, &areas(problem), &mut meter).map_err(|second| {
         // What is shown is worth more than what was found first.
         if second.is_impossible() { second } else { first.err().unwrap_or(second) }
     })
@@ -114,9 +120,10 @@ fn areas(problem: &SpacesProblem) -> IndexVec<BufferId, u64> {
 fn attempt(
     problem: &SpacesProblem,
     values: &IndexVec<BufferId, u64>,
-    steps: u64,
+    meter: &mut Meter<'_>,
 ) -> Result<SpacesPacking, SpacesPackError> {
-    let mut filler = Filler { problem, left: steps };
+    let allowed = meter.left();
+    let mut filler = Filler { problem, meter };
     let mut report = Report::new(problem);
     let mut open: Vec<BufferId> = problem.problem().items().ids().collect();
     for space in problem.capacities().ids() {
@@ -131,7 +138,7 @@ fn attempt(
         report.add(&offer, space, &open, filled);
         open.retain(|&id| !report.is_placed(id));
     }
-    Ok(report.finish(steps - filler.left))
+    Ok(report.finish(allowed - filler.meter.left()))
 }
 
 fn not_filled(offer: &Offer<'_>, space: SpaceId, error: &NotFilled) -> SpacesPackError {

@@ -36,7 +36,7 @@ pub(super) fn most_kept(offer: &Offer<'_>, capacity: i64) -> u128 {
 /// The items at a step that are not left out, with their bytes there.
 fn live_at(offer: &Offer<'_>, open: &[bool], step: usize) -> impl Iterator<Item = (usize, u64)> {
     let step = Step::from_index(step);
-    let is_live = move |rect: &&Rect| rect.span.start <= step && step < rect.span.end;
+    let is_live = move |rect: &&Rect| rect.span.contains(step);
     let bytes = move |at: usize| -> u64 {
         let rects = offer.problem.problem().items()[offer.items[at]].rects().iter();
         rects.filter(is_live).map(|rect| rect.bytes.0).sum()

@@ -14,7 +14,8 @@
 
 use super::loads::Loads;
 use super::over::Over;
-use lowtide_core::{BufferId, Bytes, IndexVec, Interval, SpacesProblem};
+use crate::meter::Meter;
+use lowtide_core::{BufferId, IndexVec, Interval, SpacesProblem};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -40,7 +41,7 @@ pub(super) struct Offer<'a> {
 impl Offer<'_> {
     fn rects(&self, at: usize) -> impl Iterator<Item = (Range<usize>, i64)> {
         let rects = self.problem.problem().items()[self.items[at]].rects().iter();
-        let taken = rects.filter(|rect| rect.bytes > Bytes::ZERO && !rect.span.is_empty());
+        let taken = rects.filter(|rect| rect.takes_bytes());
         taken.map(|rect| {
             (rect.span.start.index()..rect.span.end.index(), rect.bytes.0.cast_signed())
         })
@@ -89,7 +90,7 @@ impl Offer<'_> {
     }
 
     /// What is to stay within a capacity; `None` if what has to is too much already.
-    pub(super) fn choose(&self, capacity: i64, work: &mut u64) -> Option<Vec<bool>> {
+    pub(super) fn choose(&self, capacity: i64, meter: &mut Meter<'_>) -> Option<Vec<bool>> {
         let peak = Loads::new(&self.loads(&self.must_stay, capacity)).peak();
         if peak.is_some_and(|(most, _)| most > 0) {
             return None;
@@ -106,7 +107,7 @@ impl Offer<'_> {
                 best = kept;
             }
         }
-        self.exchange(&mut best, capacity, work);
+        self.exchange(&mut best, capacity, meter);
         Some(best)
     }
 
@@ -207,7 +208,7 @@ impl Offer<'_> {
     }
 
     /// One item in, others out by the rule, as long as that gains and the budget lasts.
-    fn exchange(&self, best: &mut Vec<bool>, capacity: i64, work: &mut u64) {
+    fn exchange(&self, best: &mut Vec<bool>, capacity: i64, meter: &mut Meter<'_>) {
         let order = self.by_worth();
         let cost = EXCHANGE * (self.items.len() + self.problem.problem().steps()) as u64;
         for _ in 0..ROUNDS {
@@ -216,8 +217,10 @@ impl Offer<'_> {
                 if best[at] {
                     continue;
                 }
-                let Some(rest) = work.checked_sub(cost) else { return };
-                *work = rest;
+                if meter.left() < cost {
+                    return;
+                }
+                meter.spend(cost);
                 if let Some(kept) = self.with(best, at, capacity, &order)
                     && self.total(&kept) > self.total(best)
                 {

@@ -11,9 +11,9 @@ use super::loads::Loads;
 use super::most::most_kept;
 use super::offer::Offer;
 use super::{FilledSpace, SpacesPacking};
+use crate::pack::Packing;
 use lowtide_core::{
-    Bound, BufferId, Bytes, Id, IndexVec, Proof, SpaceId, SpacesPlacement, SpacesProblem, Spill,
-    SpillReason, Step,
+    BufferId, Bytes, IndexVec, SpaceId, SpacesPlacement, SpacesProblem, Spill, SpillReason, Step,
 };
 
 /// What is known so far.
@@ -56,8 +56,7 @@ impl<'a> Report<'a> {
         }
         self.placement.sizes.push(filled.packing.placement.size);
         let weight = items.iter().map(|&item| self.problem.stays()[item].weight).sum();
-        let bound = whole_ids(filled.packing.bound, &items);
-        let rule = filled.packing.rule;
+        let Packing { bound, rule, .. } = filled.packing;
         self.spaces.push(FilledSpace { items: items.len(), weight, bound, rule });
         let is_free = |item: BufferId| self.problem.stays()[item].space.is_none();
         for &item in open.iter().filter(|&&item| is_free(item)) {
@@ -88,13 +87,6 @@ fn most_first(problem: &SpacesProblem) -> u64 {
     let capacity = problem.capacities()[space].unwrap_or(Bytes::MAX_TOTAL).min(Bytes::MAX_TOTAL);
     let most = most_kept(&offer, capacity.0.cast_signed());
     u64::try_from(most).expect("the weights of a problem add up to 63 bits")
-}
-
-/// A bound on a part, with the ids of the whole.
-fn whole_ids(bound: Bound, items: &[BufferId]) -> Bound {
-    let Proof::Items(parts) = bound.proof else { return bound };
-    let named = parts.iter().map(|part| items[part.index()]).collect();
-    Bound { proof: Proof::Items(named), ..bound }
 }
 
 /// What left a space, in order, and why.
