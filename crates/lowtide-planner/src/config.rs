@@ -15,6 +15,8 @@ pub struct PlanConfig {
     pub colour_by: ColourBy,
     /// Whether an output may be written over a dying input.
     pub in_place: bool,
+    /// Whether the parts of a concat may be written straight into it, and the pieces of a split stay where they are.
+    pub parts: bool,
     /// Who owns the memory of graph inputs: by default the caller.
     pub inputs: Owner,
     /// Who owns the memory of graph outputs: by default the arena.
@@ -24,6 +26,8 @@ pub struct PlanConfig {
     /// How many pairs of buffers that live together packing may look at, all rules and the search together; see
     /// [`Effort`]. One rule, whose cost does not depend on these pairs, always runs.
     pub pack_steps: u64,
+    /// How many steps the search for an order may take; see [`Effort`].
+    pub order_steps: u64,
 }
 
 impl Default for PlanConfig {
@@ -34,10 +38,12 @@ impl Default for PlanConfig {
             reuse: Reuse::default(),
             colour_by: ColourBy::default(),
             in_place: true,
+            parts: true,
             inputs: Owner::Caller,
             outputs: Owner::Arena,
             align: Align::default(),
             pack_steps: Effort::default().pack_steps(),
+            order_steps: Effort::default().order_steps(),
         }
     }
 }
@@ -70,6 +76,15 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// Steps of the search for an order.
+    pub const fn order_steps(self) -> u64 {
+        match self {
+            Self::Fast => 1_000_000,
+            Self::Default => 20_000_000,
+            Self::Max => 1_000_000_000,
+        }
+    }
+
     /// Pairs of buffers that may be looked at.
     pub const fn pack_steps(self) -> u64 {
         match self {
@@ -87,9 +102,11 @@ pub enum OrderRule {
     File,
     /// The score rule: memory freed soon, and the critical path.
     Score,
-    /// All rules; the one with the smallest arena is kept.
+    /// The best of many simple rules.
+    Rules,
+    /// Simple rules, lower bounds, and a search that ends when they meet.
     #[default]
-    Best,
+    Search,
 }
 
 /// The two weights of the score rule, finite and not negative.

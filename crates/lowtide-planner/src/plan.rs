@@ -1,6 +1,8 @@
 //! The pipeline: tries the orders that the config asks for, keeps the one with the smallest arena.
 
-use crate::share::{ARENA, Layout, share};
+use crate::meter::{Meter, Watched};
+use crate::order::{Ranked, Rungs, climb};
+use crate::share::{ARENA, Layout, Links, Wishes, share};
 use crate::{
     Budget, ColourBy, Colouring, OrderRule, PackRequest, Packing, PlanConfig, Watch, bounds,
     colour, events, fewest_colours, pack_as_asked, placement_bound, score_order,
@@ -70,25 +72,95 @@ pub fn plan_watched(
             return Err(PlanError::BadWeight { name, value });
         }
     }
-    let file = Candidate::new(graph, "file", graph.file_order(), config, watch);
-    let mut tried = vec![file.tried()];
-    let mut best = file;
-    if config.order == OrderRule::Score
-        || (config.order == OrderRule::Best && !best.is_least(graph, config))
-    {
-        let order = score_order(graph, config);
-        let score = Candidate::new(graph, "score", order, config, watch);
-        tried.push(score.tried());
-        if config.order == OrderRule::Score || score.placement.size < best.placement.size {
-            best = score;
-        }
-    }
-    Ok(Planned { plan: best.plan(graph, config), order: best.order, tried })
+    Planner::new(graph, config, watch).run()
 }
 
 /// Plans a graph in an order of the caller's. Cost: near-linear.
 pub fn plan_in_order(graph: &Graph, order: Order, config: &PlanConfig) -> Plan {
-    Candidate::new(graph, "given", order, config, Budget::of(0).watch).plan(graph, config)
+    let planner = Planner::new(graph, config, Budget::of(0).watch);
+    let bound = bounds::order_bound(graph, config);
+    planner.candidate("given", order).plan(graph, config, &bound)
+}
+
+/// The most that an order needs at once, with all that the plan would let share. Cost: near-linear.
+pub fn peak_of(graph: &Graph, order: &Order, config: &PlanConfig) -> Bytes {
+    let wishes = Wishes::new(graph, config, links(config));
+    let (problem, _) = share(graph, order, config, &wishes).problem();
+    bounds::live_bound(&bounds::live_sums(&problem)).bytes
+}
+
+fn links(config: &PlanConfig) -> Links {
+    if config.parts { Links::Dying } else { Links::None }
+}
+
+/// Orders, packs and compares.
+struct Planner<'a> {
+    graph: &'a Graph,
+    config: &'a PlanConfig,
+    watch: &'a Watch<'a>,
+    wishes: Wishes,
+}
+
+/// Orders that are packed, at most.
+const MOST_PACKED: usize = 4;
+
+impl<'a> Planner<'a> {
+    fn new(graph: &'a Graph, config: &'a PlanConfig, watch: &'a Watch<'a>) -> Self {
+        let wishes = Wishes::new(graph, config, links(config));
+        Self { graph, config, watch, wishes }
+    }
+
+    fn run(&self) -> Result<Planned, PlanError> {
+        let (graph, config) = (self.graph, self.config);
+        let file = self.candidate("file", graph.file_order());
+        let mut bound = bounds::order_bound(graph, config);
+        let mut tried = vec![file.tried()];
+        let mut best = file;
+        for (rule, order) in self.orders(&best, &mut bound) {
+            if best.placement.size <= bound.bytes {
+                break;
+            }
+            let next = self.candidate(rule, order);
+            tried.push(next.tried());
+            if config.order == OrderRule::Score || next.placement.size < best.placement.size {
+                best = next;
+            }
+        }
+        Ok(Planned { plan: best.plan(graph, config, &bound), order: best.order, tried })
+    }
+
+    /// Orders that may be better than the file's, the most promising first; raises the bound.
+    fn orders(&self, file: &Candidate, bound: &mut Bound) -> Vec<(&'static str, Order)> {
+        let (graph, config) = (self.graph, self.config);
+        let rungs = match config.order {
+            OrderRule::File => return Vec::new(),
+            OrderRule::Score => return vec![("score", score_order(graph, config))],
+            _ if file.placement.size <= bound.bytes => return Vec::new(),
+            OrderRule::Rules => Rungs::Rules,
+            OrderRule::Search => Rungs::Search,
+        };
+        let watched = Watched::new(self.watch);
+        watched.tell(file.placement.size, bound.bytes);
+        let mut meter = Meter::new(config.order_steps, &watched);
+        let Some(ladder) = climb(graph, config, &self.wishes, rungs, &mut meter) else {
+            return vec![("score", score_order(graph, config))];
+        };
+        if ladder.bound > bound.bytes.0 {
+            *bound = Bound { bytes: Bytes(ladder.bound), proof: Proof::Search };
+        }
+        let promising = ladder.orders.into_iter().filter(|order| {
+            order.rule != "file" && Bytes(order.peak) < file.placement.size
+        });
+        let order = |ranked: Ranked| {
+            let order = Order::new(graph, ranked.ops).expect("an order of tasks is one");
+            (ranked.rule, order)
+        };
+        promising.take(MOST_PACKED).map(order).collect()
+    }
+
+    fn candidate(&self, rule: &'static str, order: Order) -> Candidate {
+        Candidate::new(self, rule, order)
+    }
 }
 
 /// One order with its sharing and placement.
@@ -106,14 +178,9 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(
-        graph: &Graph,
-        rule: &'static str,
-        order: Order,
-        config: &PlanConfig,
-        watch: &Watch<'_>,
-    ) -> Self {
-        let layout = share(graph, &order, config);
+    fn new(planner: &Planner<'_>, rule: &'static str, order: Order) -> Self {
+        let Planner { graph, config, watch, wishes } = planner;
+        let layout = share(graph, &order, config, wishes);
         let (problem, buffers) = layout.problem();
         let live = bounds::live_bound(&bounds::live_sums(&problem));
         let (placement, mut bound) = place(&problem, config, watch);
@@ -124,16 +191,11 @@ impl Candidate {
         Self { rule, order, layout, buffers, placement, live, bound }
     }
 
-    /// Whether no order can have a smaller arena.
-    fn is_least(&self, graph: &Graph, config: &PlanConfig) -> bool {
-        self.placement.size <= bounds::order_bound(graph, config).bytes
-    }
-
     fn tried(&self) -> Tried {
         Tried { rule: self.rule, peak: self.live.bytes, arena: self.placement.size }
     }
 
-    fn plan(&self, graph: &Graph, config: &PlanConfig) -> Plan {
+    fn plan(&self, graph: &Graph, config: &PlanConfig, order_bound: &Bound) -> Plan {
         let mut buffers = self.layout.buffers.clone();
         for (&buffer, &offset) in self.buffers.iter().zip(&self.placement.offsets) {
             let row: &mut Buffer = &mut buffers[buffer];
@@ -153,7 +215,7 @@ impl Candidate {
             buffers,
             residences: self.layout.residences.clone(),
             events: events::events(graph, &self.order, &self.layout),
-            order_bound: bounds::order_bound(graph, config),
+            order_bound: order_bound.clone(),
             placement_bound: self.bound.clone(),
             stats: self.stats(graph, config),
         }
@@ -215,7 +277,8 @@ pub struct Colours {
 
 /// Colours the buffers of `order` both ways.
 pub fn colours(graph: &Graph, order: &Order, config: &PlanConfig) -> Colours {
-    let (problem, _) = share(graph, order, config).problem();
+    let wishes = Wishes::new(graph, config, Links::None);
+    let (problem, _) = share(graph, order, config, &wishes).problem();
     let measure = |by| {
         let colouring: Colouring = colour(&problem, by);
         (colouring.blocks.len(), colouring.bytes())

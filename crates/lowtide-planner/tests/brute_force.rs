@@ -176,7 +176,7 @@ fn the_order_bound_is_never_above_the_least_peak() {
     arbtest::arbtest(|u| {
         let graph = graph(u, Limits { max_ops: 6, sharing: true, open_sizes: true, empty: true })?;
         let config =
-            PlanConfig { align: Align::ONE, order: OrderRule::Best, ..PlanConfig::default() };
+            PlanConfig { align: Align::ONE, order: OrderRule::Search, ..PlanConfig::default() };
         let planned = plan(&graph, &config).unwrap();
         let least = least_peak(&graph, &config);
         assert!(planned.plan.order_bound.bytes <= least, "{}", describe(&graph));

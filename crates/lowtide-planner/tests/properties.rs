@@ -21,7 +21,7 @@ fn on_graphs(
 
 fn any_config(u: &mut Unstructured<'_>) -> arbitrary::Result<PlanConfig> {
     Ok(PlanConfig {
-        order: *u.choose(&[OrderRule::File, OrderRule::Score, OrderRule::Best])?,
+        order: *u.choose(&[OrderRule::File, OrderRule::Score, OrderRule::Search])?,
         reuse: *u.choose(&Reuse::ALL)?,
         colour_by: *u.choose(&[ColourBy::Best, ColourBy::Start, ColourBy::End])?,
         in_place: u.arbitrary()?,
@@ -65,7 +65,7 @@ fn bound_peak_arena_and_no_reuse_are_in_this_order() {
 #[test]
 fn the_best_order_never_needs_more_than_the_order_of_the_file() {
     on_graphs(24, |graph, u| {
-        let config = PlanConfig { order: OrderRule::Best, ..any_config(u)? };
+        let config = PlanConfig { order: OrderRule::Search, ..any_config(u)? };
         let planned = planned(graph, &config);
         assert!(planned.plan.stats.arena_bytes <= planned.file_order_bytes());
         Ok(())
@@ -75,7 +75,9 @@ fn the_best_order_never_needs_more_than_the_order_of_the_file() {
 #[test]
 fn writing_in_place_never_raises_the_peak_of_an_order() {
     on_graphs(24, |graph, u| {
-        let base = PlanConfig { order: OrderRule::File, ..any_config(u)? };
+        // Where sizes are no multiples of the alignment, padding depends on what lies beside what.
+        let base =
+            PlanConfig { order: OrderRule::File, align: Align::ONE, ..any_config(u)? };
         let peak = |in_place| {
             planned(graph, &PlanConfig { in_place, ..base.clone() }).plan.stats.peak_live_bytes
         };

@@ -9,7 +9,7 @@
 //! Cost: one first fit a try. Idea: the hill climb of TVM's memory planner, which swaps, and starts from sizes.
 
 use super::fit::first_fit;
-use super::random;
+use crate::random;
 use crate::meter::Meter;
 use lowtide_core::{BufferId, Bytes, Placement, Problem};
 

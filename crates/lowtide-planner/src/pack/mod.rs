@@ -19,7 +19,6 @@ mod exact;
 mod fit;
 mod lower;
 mod placed;
-mod random;
 mod skyline;
 mod spaces;
 mod stable;

@@ -158,6 +158,9 @@ pub(super) struct PlannerArgs {
     /// Never write an output over an input.
     #[arg(long)]
     no_in_place: bool,
+    /// Never write the parts of a concat straight into it, nor leave the pieces of a split where they are.
+    #[arg(long)]
+    no_parts: bool,
     /// Who owns the memory of the model's inputs.
     #[arg(long, alias = "input-memory", value_enum, default_value = "caller")]
     inputs: OwnerArg,
@@ -200,7 +203,8 @@ impl PlannerArgs {
             order: match self.order {
                 OrderArg::File => OrderRule::File,
                 OrderArg::Score => OrderRule::Score,
-                OrderArg::Best => OrderRule::Best,
+                OrderArg::Rules => OrderRule::Rules,
+                OrderArg::Search => OrderRule::Search,
             },
             score: ScoreWeights {
                 alpha: self.alpha.unwrap_or(alpha),
@@ -220,7 +224,9 @@ impl PlannerArgs {
             inputs: self.inputs.into(),
             outputs: self.outputs.into(),
             align: self.align,
-            pack_steps: self.effort.steps(),
+            parts: !self.no_parts,
+            pack_steps: self.effort.effort().pack_steps(),
+            order_steps: self.effort.effort().order_steps(),
         }
     }
 }
@@ -233,7 +239,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) planner: PlannerArgs,
     /// Follow this plan, as `lowtide plan -o` wrote it, instead of making one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "mode", "alpha", "beta", "preset", "colour_by", "no_in_place", "inputs", "outputs", "align", "effort", "time_limit"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "mode", "alpha", "beta", "preset", "colour_by", "no_in_place", "no_parts", "inputs", "outputs", "align", "effort", "time_limit"])]
     pub(super) plan: Option<PathBuf>,
     /// Give an input its values, as in image=cat.npy; may be repeated. Its shape binds the input's open dimensions.
     #[arg(long, value_name = "INPUT=FILE", value_parser = input)]
@@ -355,9 +361,11 @@ enum OrderArg {
     File,
     /// A list rule: memory freed soon, and the critical path (see --alpha, --beta).
     Score,
-    /// Both; the one with the smaller arena is kept.
+    /// Many simple rules; the one with the smallest arena is kept.
+    Rules,
+    /// Simple rules, lower bounds, and a search that ends when they meet.
     #[default]
-    Best,
+    Search,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -407,13 +415,12 @@ pub(super) enum EffortArg {
 }
 
 impl EffortArg {
-    pub(super) fn steps(self) -> u64 {
-        let effort = match self {
+    pub(super) fn effort(self) -> Effort {
+        match self {
             Self::Fast => Effort::Fast,
             Self::Default => Effort::Default,
             Self::Max => Effort::Max,
-        };
-        effort.pack_steps()
+        }
     }
 }
 

@@ -58,7 +58,7 @@ impl Figures<'_> {
         let earlier = earlier.map(|earlier| self.named.offsets_of(&earlier));
         let (packing, seconds) = progress::during(&format!("packing {}", self.name), || {
             let watch = progress::until(args.time_limit);
-            let budget = Budget { steps: args.effort.steps(), watch: &watch };
+            let budget = Budget { steps: args.effort.effort().pack_steps(), watch: &watch };
             let request = PackRequest { budget, goal: args.capacity, earlier: earlier.as_ref() };
             pack_as_asked(problem, request)
         });
@@ -121,7 +121,7 @@ impl Figures<'_> {
     /// The buffers that cannot be placed together within a capacity, if they are found.
     fn why_not(&self, args: &PackArgs, problem: &Problem, capacity: Bytes) -> String {
         let watch = progress::until(args.time_limit);
-        let budget = Budget { steps: args.effort.steps(), watch: &watch };
+        let budget = Budget { steps: args.effort.effort().pack_steps(), watch: &watch };
         let Some(Witness { items, is_smallest }) = witness(problem, capacity, budget) else {
             return String::new();
         };

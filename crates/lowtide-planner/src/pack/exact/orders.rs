@@ -6,7 +6,7 @@
 //! ~~~
 
 use super::instance::Instance;
-use crate::pack::random;
+use crate::random;
 use lowtide_core::BufferId;
 use std::cmp::Reverse;
 

@@ -4,7 +4,7 @@ use super::axis::{Axis, real};
 use super::ground::{Ground, Valley};
 use super::row::Row;
 use crate::meter::Meter;
-use crate::pack::random;
+use crate::random;
 use lowtide_core::{Bytes, IndexVec, Placement, Problem};
 
 /// What differs from pass to pass.

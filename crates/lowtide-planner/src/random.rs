@@ -1,7 +1,7 @@
 //! Numbers that look random and are the same on every machine. Marsaglia, "Xorshift RNGs" (2003).
 
 /// The next number; `state` must not be 0, and stays so.
-pub(super) fn next(state: &mut u64) -> u64 {
+pub(crate) fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -9,6 +9,6 @@ pub(super) fn next(state: &mut u64) -> u64 {
 }
 
 /// A number below another one.
-pub(super) fn below(limit: u64, state: &mut u64) -> u64 {
+pub(crate) fn below(limit: u64, state: &mut u64) -> u64 {
     next(state) % limit
 }

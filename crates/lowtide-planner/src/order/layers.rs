@@ -1,0 +1,324 @@
+//! Search over sets of tasks that have run: is there an order that needs no more than a target?
+//!
+//! ~~~text
+//! {}  ──a──> {a}  ──b──> {a,b}        a state is a set; what is live follows from it, so each set is kept once,
+//!   └──b──> {b}  ──a──┘               however it was reached. Layer k: sets of k tasks.
+//! ~~~
+//! A step is allowed if it needs at most the target. Where no step of a reached set is, the set is dead; if all are,
+//! and none was left out, no order meets the target, and the least that was refused is a new lower bound.
+//! Two rules cut the search and lose nothing, because what comes free only grows with the set: a task that fits and
+//! leaves no more live than before runs at once (*safe commit*), and so does a chain of tasks each of which only the
+//! one before made ready, if no set on the way has less live than its end and that is no more than at its start.
+//! With a width, only so many sets of a layer are kept, those with the least live; then only success means something.
+//! Serenity (Ahn et al., `MLSys` 2020) searches the same sets; the commits and the width are from here.
+//! Cost: states times ready tasks times their edges, in steps of the meter.
+
+use super::flow::{Flow, Over, saved};
+use crate::meter::Meter;
+use lowtide_core::OpId;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// What a search came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// An order that meets the target.
+    Order(Vec<OpId>),
+    /// No order meets it; none needs less than this.
+    Nothing(u64),
+    /// It was left open.
+    Open,
+}
+
+/// Looks for an order of all tasks that needs at most `target`, among at most `width` sets a layer.
+pub(crate) fn search(flow: &Flow, target: u64, width: usize, meter: &mut Meter<'_>) -> Found {
+    Search::new(flow, target, width).run(meter)
+}
+
+/// A set of tasks, a bit each.
+type Bits = Box<[u64]>;
+
+/// A set that was reached.
+#[derive(Clone, Debug)]
+struct State {
+    bits: Bits,
+    live: u64,
+    /// Tasks that may run next, ascending.
+    ready: Vec<u32>,
+    /// Where its tasks are written down.
+    trail: u32,
+}
+
+/// The tasks that led from one set to another: a range of [`Search::log`].
+#[derive(Clone, Copy, Debug)]
+struct Trail {
+    before: u32,
+    tasks: (u32, u32),
+}
+
+#[derive(Default)]
+struct Layer {
+    states: Vec<State>,
+    known: HashMap<Bits, (), BuildHasherDefault<Mix>>,
+}
+
+struct Search<'f> {
+    flow: &'f Flow,
+    target: u64,
+    width: usize,
+    /// Tasks that use each cell.
+    users: Vec<Vec<u32>>,
+    is_kept: Vec<bool>,
+    layers: BTreeMap<usize, Layer>,
+    trails: Vec<Trail>,
+    log: Vec<u32>,
+    /// The least that was needed by a step that was refused.
+    refused: u64,
+    is_cut: bool,
+}
+
+impl<'f> Search<'f> {
+    fn new(flow: &'f Flow, target: u64, width: usize) -> Self {
+        let mut users: Vec<Vec<u32>> = vec![Vec::new(); flow.bytes.len()];
+        for task in flow.tasks() {
+            for &cell in &flow.uses[task] {
+                users[cell as usize].push(task.raw());
+            }
+        }
+        let is_kept =
+            users.iter().zip(&flow.users).map(|(list, &count)| list.len() < count as usize);
+        Self {
+            flow,
+            target,
+            width,
+            is_kept: is_kept.collect(),
+            users,
+            layers: BTreeMap::new(),
+            trails: Vec::new(),
+            log: Vec::new(),
+            refused: u64::MAX,
+            is_cut: false,
+        }
+    }
+
+    fn run(mut self, meter: &mut Meter<'_>) -> Found {
+        let root = self.root();
+        self.reach(root, 0, meter);
+        while let Some((count, mut layer)) = self.layers.pop_first() {
+            if count == self.flow.len() {
+                return Found::Order(self.order(layer.states[0].trail));
+            }
+            if layer.states.len() > self.width {
+                layer.states.sort_by_key(|state| state.live);
+                layer.states.truncate(self.width);
+                self.is_cut = true;
+            }
+            drop(layer.known);
+            for state in layer.states {
+                if meter.is_out() {
+                    return Found::Open;
+                }
+                self.expand(&state, count, meter);
+            }
+        }
+        if self.is_cut { Found::Open } else { Found::Nothing(self.refused) }
+    }
+
+    fn root(&mut self) -> State {
+        let words = self.flow.len().div_ceil(64);
+        let is_ready = |task: &OpId| self.flow.before[*task].is_empty();
+        let ready = self.flow.tasks().filter(is_ready).map(OpId::raw).collect();
+        let trail = self.trail(u32::MAX, &[]);
+        State { bits: vec![0; words].into(), live: self.flow.start, ready, trail }
+    }
+
+    fn trail(&mut self, before: u32, tasks: &[u32]) -> u32 {
+        let start = self.log.len();
+        self.log.extend_from_slice(tasks);
+        let tasks = (index(start), index(self.log.len()));
+        self.trails.push(Trail { before, tasks });
+        index(self.trails.len() - 1)
+    }
+
+    fn order(&self, mut trail: u32) -> Vec<OpId> {
+        let mut order = Vec::new();
+        while trail != u32::MAX {
+            let Trail { before, tasks } = self.trails[trail as usize];
+            let tasks = &self.log[tasks.0 as usize..tasks.1 as usize];
+            order.extend(tasks.iter().rev().map(|&task| OpId::new(task)));
+            trail = before;
+        }
+        order.reverse();
+        order
+    }
+
+    fn expand(&mut self, state: &State, count: usize, meter: &mut Meter<'_>) {
+        for &task in &state.ready {
+            let needed = self.needed(state, task);
+            meter.spend(1);
+            if needed > self.target {
+                self.refused = self.refused.min(needed);
+                continue;
+            }
+            let mut next = state.clone();
+            self.step(&mut next, task, meter);
+            next.trail = self.trail(state.trail, &[task]);
+            self.reach(next, count + 1, meter);
+        }
+    }
+
+    /// Commits what is safe, then keeps the set if it is new.
+    fn reach(&mut self, mut state: State, mut count: usize, meter: &mut Meter<'_>) {
+        let mut run = Vec::new();
+        while let Some(tasks) = self.safe(&state, meter) {
+            for &task in &tasks {
+                self.step(&mut state, task, meter);
+            }
+            run.extend(tasks);
+        }
+        count += run.len();
+        let layer = self.layers.entry(count).or_default();
+        if layer.known.contains_key(&state.bits) {
+            return;
+        }
+        layer.known.insert(state.bits.clone(), ());
+        if !run.is_empty() {
+            state.trail = self.trail(state.trail, &run);
+        }
+        self.layers.entry(count).or_default().states.push(state);
+    }
+
+    /// Tasks that may as well run now.
+    fn safe(&self, state: &State, meter: &mut Meter<'_>) -> Option<Vec<u32>> {
+        for &task in &state.ready {
+            meter.spend(1);
+            if self.needed(state, task) > self.target {
+                continue;
+            }
+            let live = self.live_after(state, task);
+            if live <= state.live {
+                return Some(vec![task]);
+            }
+            if let Some(chain) = self.safe_chain(state, task, meter) {
+                return Some(chain);
+            }
+        }
+        None
+    }
+
+    /// A chain from `first` on that ends with no more live than now, and no less live on the way.
+    fn safe_chain(&self, state: &State, first: u32, meter: &mut Meter<'_>) -> Option<Vec<u32>> {
+        const LONGEST: usize = 8;
+        let mut chain = vec![first];
+        let mut next = self.only_follower(state, first)?;
+        meter.spend(2 + state.bits.len() as u64 / 4);
+        let mut at = state.clone();
+        let mut least = u64::MAX;
+        self.step(&mut at, first, meter);
+        while chain.len() < LONGEST {
+            least = least.min(at.live);
+            if self.needed(&at, next) > self.target {
+                return None;
+            }
+            let follower = self.only_follower(&at, next);
+            self.step(&mut at, next, meter);
+            chain.push(next);
+            if at.live <= state.live {
+                return (at.live <= least).then_some(chain);
+            }
+            next = follower?;
+        }
+        None
+    }
+
+    /// The one task that `task` makes ready.
+    fn only_follower(&self, state: &State, task: u32) -> Option<u32> {
+        let is_ready = |next: &&OpId| {
+            let before = self.flow.before[**next].iter();
+            let mut others = before.filter(|earlier| earlier.raw() != task);
+            others.all(|earlier| has(&state.bits, earlier.raw()))
+        };
+        let mut fresh = self.flow.after[OpId::new(task)].iter().filter(is_ready);
+        let only = fresh.next()?;
+        fresh.next().is_none().then_some(only.raw())
+    }
+
+    // The model, on sets.
+
+    fn is_last(&self, state: &State, task: u32, cell: u32) -> bool {
+        let cell = cell as usize;
+        !self.is_kept[cell]
+            && self.users[cell].iter().all(|&user| user == task || has(&state.bits, user))
+    }
+
+    fn needed(&self, state: &State, task: u32) -> u64 {
+        let id = OpId::new(task);
+        let overs = &self.flow.overs[id];
+        let all = state.live + self.flow.extra[id];
+        if overs.is_empty() || all <= self.target {
+            return all;
+        }
+        let dies = |over: &Over| {
+            let cells = &self.flow.over_cells[over.cells.0 as usize..over.cells.1 as usize];
+            cells.iter().all(|&cell| self.is_last(state, task, cell))
+        };
+        all - saved(overs, &self.flow.over_cells, dies)
+    }
+
+    fn live_after(&self, state: &State, task: u32) -> u64 {
+        let id = OpId::new(task);
+        let bytes = |cell: &u32| self.flow.bytes[*cell as usize];
+        let born: u64 = self.flow.births[id].iter().map(bytes).sum();
+        let dead = self.flow.uses[id].iter().filter(|&&cell| self.is_last(state, task, cell));
+        state.live + born - dead.map(bytes).sum::<u64>()
+    }
+
+    fn step(&self, state: &mut State, task: u32, meter: &mut Meter<'_>) {
+        state.live = self.live_after(state, task);
+        state.bits[task as usize / 64] |= 1 << (task % 64);
+        let at = state.ready.binary_search(&task).expect("only a ready task runs");
+        state.ready.remove(at);
+        let after = &self.flow.after[OpId::new(task)];
+        meter.spend(1 + after.len() as u64 + state.bits.len() as u64 / 8);
+        for &next in after {
+            let before = &self.flow.before[next];
+            if before.iter().all(|earlier| has(&state.bits, earlier.raw())) {
+                let at = state.ready.partition_point(|&ready| ready < next.raw());
+                state.ready.insert(at, next.raw());
+            }
+        }
+    }
+}
+
+fn has(bits: &[u64], task: u32) -> bool {
+    bits[task as usize / 64] & (1 << (task % 64)) != 0
+}
+
+fn index(len: usize) -> u32 {
+    u32::try_from(len).expect("a search has a budget")
+}
+
+/// Mixes words; nothing depends on its order.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for word in bytes.chunks(8) {
+            let mut buffer = [0; 8];
+            buffer[..word.len()].copy_from_slice(word);
+            self.write_u64(u64::from_le_bytes(buffer));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+}

@@ -1,0 +1,190 @@
+//! Sections: stretches between tasks that everything else comes before or after, ordered one by one.
+//!
+//! ~~~text
+//! ┌ a ┐       ┌ d ┐           x and y come before or after all others, whatever the order: what has run by then is
+//! ┤   ├─ x ─ ─┤   ├─ y        known, so {a, b} and {d, e} are problems of their own, and the peak is the largest of
+//! └ b ┘       └ e ┘           their peaks
+//! ~~~
+//! Only sections that need more than the bound known so far are searched, the worst first; a section that is the same
+//! as one before, up to what is live around it, has the same answer (repeated cells of a network). A section without
+//! an order below some bytes raises the bound of the whole. Cost: linear to find them, and the search's.
+
+use super::flow::Flow;
+use super::layers::{Found, search};
+use super::profile::Profile;
+use crate::meter::Meter;
+use lowtide_core::OpId;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Targets that are tried between what is out of reach for a width and what is known.
+const TRIES: usize = 8;
+
+/// Searches all sections of an order with at most `width` sets a layer. Returns the bound of the whole, at least
+/// `bound`.
+pub(crate) fn lower(
+    profile: &mut Profile<'_>,
+    flow: &Flow,
+    bound: u64,
+    width: usize,
+    meter: &mut Meter<'_>,
+) -> u64 {
+    let mut rows: Vec<(u64, Range<usize>)> = sections(flow, profile.order())
+        .into_iter()
+        .map(|section| (peak_of(profile, &section), section))
+        .collect();
+    rows.sort_by_key(|(peak, section)| (std::cmp::Reverse(*peak), section.start));
+    let count = rows.len() as u64;
+    let mut solver = Solver { profile, known: Known::default(), bound, width };
+    for (peak, section) in rows {
+        if peak <= solver.bound || meter.is_out() {
+            break;
+        }
+        // One hard section leaves something for the others.
+        let steps = meter.left() / 2 + meter.left() / (2 * count);
+        meter.with_at_most(steps, |meter| solver.solve(&section, meter));
+    }
+    solver.bound
+}
+
+fn peak_of(profile: &Profile<'_>, section: &Range<usize>) -> u64 {
+    section.clone().map(|step| profile.needed(step)).max().unwrap_or(0)
+}
+
+struct Solver<'p, 'f> {
+    profile: &'p mut Profile<'f>,
+    known: Known,
+    bound: u64,
+    width: usize,
+}
+
+impl Solver<'_, '_> {
+    /// First at the bound, which rises as long as it is proven too low; then between it and what is known.
+    fn solve(&mut self, section: &Range<usize>, meter: &mut Meter<'_>) {
+        while peak_of(self.profile, section) > self.bound && !meter.is_out() {
+            match self.try_target(section, self.bound, meter) {
+                Found::Open => break,
+                Found::Order(_) => return,
+                Found::Nothing(_) => {}
+            }
+        }
+        let mut low = self.bound;
+        for _ in 0..TRIES {
+            let peak = peak_of(self.profile, section);
+            if low + 1 >= peak || meter.is_out() {
+                return;
+            }
+            let target = low.midpoint(peak);
+            match self.try_target(section, target, meter) {
+                Found::Order(_) => {}
+                Found::Nothing(_) => low = low.max(self.bound),
+                Found::Open => low = target,
+            }
+        }
+    }
+
+    fn try_target(&mut self, section: &Range<usize>, target: u64, meter: &mut Meter<'_>) -> Found {
+        let peak = peak_of(self.profile, section);
+        let part = self.profile.stretch(section.clone());
+        meter.spend(4 * section.len() as u64);
+        let found = self.known.search(&part, target, self.width, meter);
+        match &found {
+            Found::Order(order) => self.profile.reorder(section.clone(), &part, order),
+            Found::Nothing(more) => self.bound = self.bound.max((*more).min(peak)),
+            Found::Open => {}
+        }
+        found
+    }
+}
+
+/// Where an order falls apart: each section ends with a task that is comparable with all others.
+pub(crate) fn sections(flow: &Flow, order: &[OpId]) -> Vec<Range<usize>> {
+    let mut steps = lowtide_core::IndexVec::filled(order.len(), 0_usize);
+    for (step, &task) in order.iter().enumerate() {
+        steps[task] = step;
+    }
+    let last = |step: usize| {
+        let before = flow.before[order[step]].iter();
+        before.map(|&earlier| steps[earlier] as i64).max().unwrap_or(-1)
+    };
+    let first = |step: usize| {
+        let after = flow.after[order[step]].iter();
+        after.map(|&later| steps[later]).min().unwrap_or(usize::MAX)
+    };
+    // All that come later have to come from `step` or later, all that come before have to lead there.
+    let mut later = vec![i64::MAX; order.len() + 1];
+    for step in (0..order.len()).rev() {
+        later[step] = later[step + 1].min(last(step));
+    }
+    let (mut sections, mut start, mut reach) = (Vec::new(), 0, 0);
+    for step in 0..order.len() {
+        if later[step + 1] >= step as i64 && reach <= step {
+            sections.push(start..step + 1);
+            start = step + 1;
+        }
+        reach = reach.max(first(step));
+    }
+    if start < order.len() {
+        sections.push(start..order.len());
+    }
+    sections
+}
+
+/// What was found of sections that look alike.
+#[derive(Default)]
+struct Known(BTreeMap<Vec<u64>, Found>);
+
+impl Known {
+    fn search(
+        &mut self,
+        part: &Flow,
+        target: u64,
+        width: usize,
+        meter: &mut Meter<'_>,
+    ) -> Found {
+        if target < part.start {
+            // Something that stays throughout is too much already.
+            return search(part, target, width, meter);
+        }
+        let key = key(part, target - part.start, width);
+        if let Some(found) = self.0.get(&key) {
+            return match found {
+                Found::Nothing(more) => Found::Nothing(more + part.start),
+                found => found.clone(),
+            };
+        }
+        let found = search(part, target, width, meter);
+        let kept = match &found {
+            Found::Nothing(more) => Found::Nothing(more - part.start),
+            found => found.clone(),
+        };
+        if !(meter.is_out() && found == Found::Open) {
+            self.0.insert(key, kept);
+        }
+        found
+    }
+}
+
+/// All that a search depends on, but for what is live around it.
+fn key(part: &Flow, target: u64, width: usize) -> Vec<u64> {
+    let mut key = vec![target, width as u64, part.len() as u64];
+    let mut list = |items: &mut dyn Iterator<Item = u64>| {
+        let start = key.len();
+        key.push(0);
+        key.extend(items);
+        key[start] = (key.len() - start) as u64;
+    };
+    for task in part.tasks() {
+        list(&mut part.before[task].iter().map(|earlier| u64::from(earlier.raw())));
+        list(&mut part.births[task].iter().map(|&cell| u64::from(cell)));
+        list(&mut part.uses[task].iter().map(|&cell| u64::from(cell)));
+        list(&mut part.overs[task].iter().flat_map(|over| {
+            [u64::from(over.output), over.saves, u64::from(over.cells.0), u64::from(over.cells.1)]
+        }));
+    }
+    list(&mut part.extra.iter().copied());
+    list(&mut part.bytes.iter().copied());
+    list(&mut part.users.iter().map(|&users| u64::from(users)));
+    list(&mut part.over_cells.iter().map(|&cell| u64::from(cell)));
+    key
+}

@@ -1,0 +1,80 @@
+//! Window search: make the peak of an order lower by running a few tasks around it in another order.
+//!
+//! ~~~text
+//! needed  ▂▃▅▇█▇▅▃▂▁▂▃     the tasks of the window are ordered anew by [`layers`](super::layers), so that all of it
+//!            [ window )    needs less than the peak; then the next peak is looked for, which may lie elsewhere
+//! ~~~
+//! Windows grow until one helps, and begin small again after a success. Which share of a window lies before the peak
+//! comes from a sequence that looks random and has a fixed seed. The target is first well below the peak, then just
+//! below it. Ends when no window of any size helps, the peak meets the bound, or the steps are used up.
+//! Cost: a window costs its own tasks, whatever the size of the graph.
+
+use super::layers::{Found, search};
+use super::profile::Profile;
+use crate::meter::Meter;
+use crate::random;
+
+/// Sets a layer, and how many steps for each task of a window.
+const WIDTHS: [usize; 3] = [4, 24, 128];
+const LENGTHS: [usize; 7] = [12, 24, 48, 96, 192, 384, 768];
+const STEPS_A_TASK: u64 = 40;
+
+/// Lowers the peak of an order, at best to `bound`.
+pub(crate) fn lower(profile: &mut Profile<'_>, bound: u64, meter: &mut Meter<'_>) {
+    let mut seed = 0x9e37_79b9_7f4a_7c15;
+    while profile.peak() > bound && !meter.is_out() {
+        if !lower_once(profile, bound, &mut seed, meter) {
+            return;
+        }
+    }
+}
+
+/// Lowers the first peak; `false` if nothing helps.
+fn lower_once(
+    profile: &mut Profile<'_>,
+    bound: u64,
+    seed: &mut u64,
+    meter: &mut Meter<'_>,
+) -> bool {
+    let peak = profile.peak();
+    let Some(step) = profile.next_peak(0, peak) else { return false };
+    let below = (peak - 1).min((peak - peak / 32).max(bound));
+    for width in WIDTHS {
+        for length in LENGTHS {
+            for target in [below, peak - 1] {
+                if meter.is_out() {
+                    return false;
+                }
+                let before = length / 8 + below_length(length * 3 / 4, seed);
+                let start = step.saturating_sub(before);
+                let end = (start + length).min(profile.order().len());
+                if try_window(profile, start..end.max(step + 1), (target, width), meter) {
+                    return true;
+                }
+            }
+            if length >= profile.order().len() {
+                break;
+            }
+        }
+    }
+    false
+}
+
+fn try_window(
+    profile: &mut Profile<'_>,
+    window: std::ops::Range<usize>,
+    (target, width): (u64, usize),
+    meter: &mut Meter<'_>,
+) -> bool {
+    let part = profile.stretch(window.clone());
+    meter.spend(4 * window.len() as u64);
+    let steps = STEPS_A_TASK * (window.len() * width) as u64;
+    let found = meter.with_at_most(steps, |meter| search(&part, target, width, meter));
+    let Found::Order(order) = found else { return false };
+    profile.reorder(window, &part, &order);
+    true
+}
+
+fn below_length(limit: usize, seed: &mut u64) -> usize {
+    usize::try_from(random::below(limit as u64, seed)).expect("below a length")
+}
