@@ -9,7 +9,7 @@
 //! ones change the key where every ready operator is large, which is not rebuilt.
 
 use super::Uses;
-use lowtide::core::{Id, IndexVec, OpId, Order, Readiness, TensorId};
+use lowtide::core::{IndexVec, OpId, Order, Readiness, TensorId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

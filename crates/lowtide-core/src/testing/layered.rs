@@ -3,6 +3,7 @@
 use super::cells::cell;
 use super::net::{Map, Net};
 use crate::{Graph, TensorId};
+use std::ops::Range;
 
 const KIB: u64 = 1024;
 
@@ -31,28 +32,32 @@ fn layers(net: &mut Net, x: TensorId, (ops, width): (usize, usize)) -> Vec<Tenso
     for number in 0..ops {
         // Reading stays within layers that are complete, the oldest unread first, so that little is left over.
         let end = number / width * width;
-        let start = end.saturating_sub(REACH * width);
         while oldest_unread < end && is_read[oldest_unread] {
             oldest_unread += 1;
         }
-        let mut reads = Vec::new();
-        if oldest_unread < end {
-            reads.push(oldest_unread);
+        let start = end.saturating_sub(REACH * width);
+        let reads = draw_reads(net, oldest_unread, start..end);
+        for &read in &reads {
+            is_read[read] = true;
         }
-        for _ in 0..net.below(3) {
-            if start < end {
-                reads.push(start + net.below(end - start));
-            }
-        }
-        reads.sort_unstable();
-        reads.dedup();
-        reads.iter().for_each(|&read| is_read[read] = true);
         let inputs: Vec<TensorId> = reads.iter().map(|&read| made[read]).collect();
         let inputs = if inputs.is_empty() { vec![x] } else { inputs };
         let bytes = KIB * (1 + net.below(64) as u64);
         made.push(net.op("Random", &inputs, bytes));
     }
     (0..ops).filter(|&number| !is_read[number]).map(|number| made[number]).collect()
+}
+
+/// Up to three operators of `from`, the first of them `unread` if it is that far; none if there is none.
+fn draw_reads(net: &mut Net, unread: usize, from: Range<usize>) -> Vec<usize> {
+    let mut reads: Vec<usize> = (unread < from.end).then_some(unread).into_iter().collect();
+    let more = net.below(3);
+    if !from.is_empty() {
+        reads.extend((reads.len()..=more).map(|_| from.start + net.below(from.len())));
+    }
+    reads.sort_unstable();
+    reads.dedup();
+    reads
 }
 
 /// A mixture of cells, residual blocks, branches and layered parts with about this many tensors, weights included.

@@ -10,6 +10,12 @@ const BYTES_PER_SECOND: f64 = 1e10;
 /// Floating point operations a second.
 const FLOPS_PER_SECOND: f64 = 1e11;
 
+/// Seconds for so many bytes or operations.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn seconds(count: u64, per_second: f64) -> f64 {
+    count as f64 / per_second
+}
+
 /// A network that is being built.
 pub(super) struct Net {
     builder: GraphBuilder,
@@ -77,7 +83,7 @@ impl Net {
     fn new_op(&mut self, kind: &'static str, inputs: &[TensorId], outputs: Vec<TensorId>) -> Op {
         let moved: u64 = inputs.iter().chain(&outputs).map(|&tensor| self.sizes[tensor]).sum();
         let op = Op::new(format!("{kind}_{}", self.made), kind, inputs, outputs);
-        op.cost(moved as f64 / BYTES_PER_SECOND)
+        op.cost(seconds(moved, BYTES_PER_SECOND))
     }
 
     /// An operator that must not overwrite what it reads.
@@ -110,7 +116,7 @@ impl Net {
     ) -> TensorId {
         let output = self.computed(bytes);
         let op = self.new_op(kind, inputs, vec![output]);
-        let cost = op.cost.unwrap_or_default() + flops as f64 / FLOPS_PER_SECOND;
+        let cost = op.cost.unwrap_or_default() + seconds(flops, FLOPS_PER_SECOND);
         self.add(op.cost(cost));
         output
     }

@@ -3,12 +3,15 @@
 use super::net::{Map, Net};
 use crate::Graph;
 
+/// Builds a network, and returns its output.
+type Build = fn(&mut Net) -> Map;
+
 /// All of them, each with a name.
 ///
 /// # Panics
 /// Never: what they build are graphs.
 pub fn structured_nets() -> Vec<Graph> {
-    let build: [(&str, fn(&mut Net) -> Map); 11] = [
+    let build: [(&str, Build); 11] = [
         ("unet", unet),
         ("dense-flat", dense_flat),
         ("dense-nested", dense_nested),
@@ -126,40 +129,49 @@ fn swift_cell(net: &mut Net) -> Map {
     x
 }
 
-/// Stages wired at random: a ring of near neighbours, some of whose edges go elsewhere, all forward.
+/// Three stages wired at random, each of half the resolution.
 fn randwire(net: &mut Net, nodes: usize) -> Map {
     let image = net.image(3, 64);
     let mut x = net.block(image, (24, 32), 3);
     for _ in 0..3 {
-        let mut maps: Vec<Map> = Vec::new();
-        let mut is_read = vec![false; nodes];
-        for number in 0..nodes {
-            let mut sources: Vec<usize> =
-                (1..=2).filter_map(|near| number.checked_sub(near)).collect();
-            for source in &mut sources {
-                if net.below(4) == 0 {
-                    *source = net.below(number);
-                }
-            }
-            sources.dedup();
-            sources.iter().for_each(|&source| is_read[source] = true);
-            let mut sum = sources.first().map_or(x, |&source| maps[source]);
-            for &source in sources.iter().skip(1) {
-                sum = net.add_maps(sum, maps[source]);
-            }
-            let y = net.relu(sum);
-            let y = net.depthwise(y, x.side, 3);
-            let y = net.conv(y, (x.channels, x.side), 1);
-            maps.push(net.norm(y));
-        }
-        let ends: Vec<Map> = (0..nodes).filter(|&n| !is_read[n]).map(|n| maps[n]).collect();
-        let mut sum = ends[0];
-        for &end in &ends[1..] {
-            sum = net.add_maps(sum, end);
-        }
+        let ends = wired_stage(net, x, nodes);
+        let sum = sum(net, &ends);
         x = net.block(sum, (x.channels * 2, x.side / 2), 3);
     }
     x
+}
+
+/// A line of near neighbours, some of whose edges go elsewhere, all forward; returns what nobody reads.
+fn wired_stage(net: &mut Net, x: Map, nodes: usize) -> Vec<Map> {
+    let mut maps: Vec<Map> = Vec::new();
+    let mut is_read = vec![false; nodes];
+    for number in 0..nodes {
+        let mut sources: Vec<usize> = (1..=2).filter_map(|near| number.checked_sub(near)).collect();
+        for source in &mut sources {
+            if net.below(4) == 0 {
+                *source = net.below(number);
+            }
+        }
+        sources.dedup();
+        for &source in &sources {
+            is_read[source] = true;
+        }
+        let read: Vec<Map> = sources.iter().map(|&source| maps[source]).collect();
+        let y = if read.is_empty() { x } else { sum(net, &read) };
+        let y = net.relu(y);
+        let y = net.depthwise(y, x.side, 3);
+        let y = net.conv(y, (x.channels, x.side), 1);
+        maps.push(net.norm(y));
+    }
+    (0..nodes).filter(|&node| !is_read[node]).map(|node| maps[node]).collect()
+}
+
+fn sum(net: &mut Net, maps: &[Map]) -> Map {
+    let mut sum = maps[0];
+    for &map in &maps[1..] {
+        sum = net.add_maps(sum, map);
+    }
+    sum
 }
 
 /// Half of the channels pass by, the other half goes through bottlenecks that are all joined in the end.
