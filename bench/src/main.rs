@@ -3,13 +3,14 @@
 //! ~~~text
 //! corpus DIR...   plans and checks every model below: the table, and how the savings are distributed
 //! order [DIR...]  our peak and its bound beside the orders of the peers: models, structured nets, large graphs
-//! sharing [DIR...]  the arena with views alone, with outputs over inputs, with parts of a concat in place
+//! sharing [DIR...]  the arena with views alone, and with outputs over inputs: models, structured nets
 //! pack FILE...    places problems in the MiniMalloc form, and cut ones of 10 k to 1 M buffers with a known optimum
 //! problems OUT DIR...  writes the placement problems of all models below into a folder, and places them
 //! scale [OPS...]  time and memory of planning and checking large seeded graphs
 //! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
 //! ~~~
-//! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong or worse than the file's order.
+//! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong, worse than the file's order or than a peer's,
+//! or larger with more sharing.
 
 mod corpus;
 mod order;

@@ -1,4 +1,4 @@
-//! What sharing saves: the arena with views alone, with outputs written over inputs, with parts of a concat too.
+//! What sharing saves: the arena with views alone, and with outputs written over inputs.
 
 use crate::corpus::{kib, load_bound, models_below, short_name};
 use crate::order::{geometric_mean, ratio};

@@ -10,8 +10,8 @@ use super::net::Net;
 use crate::{Graph, TensorId};
 
 /// A training step of a transformer with about `ops` operators, the same for the same seed on every machine.
-/// Odd seeds consume the gradients of weights in updates, even ones keep them; seeds of the form 4n + 2 and
-/// 4n + 3 calculate attention head by head.
+/// Bits of the seed choose the variant. 1: gradients of weights are consumed by updates, else kept; 2: attention is
+/// calculated head by head; 4: the file lists all updates last, so that its order keeps every gradient.
 ///
 /// # Panics
 /// Never: what it builds is a graph.
@@ -32,6 +32,7 @@ struct Shape {
     heads: u64,
     is_fused: bool,
     has_updates: bool,
+    updates_come_last: bool,
 }
 
 impl Shape {
@@ -44,6 +45,7 @@ impl Shape {
             heads: 4,
             is_fused: seed & 2 == 0,
             has_updates: seed & 1 == 1,
+            updates_come_last: seed & 4 != 0,
         }
     }
 
@@ -74,13 +76,15 @@ struct Trainer {
     net: Net,
     shape: Shape,
     layers: usize,
+    /// Weights and gradients whose updates come last.
+    late: Vec<(TensorId, TensorId)>,
 }
 
 impl Trainer {
     fn new(name: &str, layers: usize, seed: u64) -> Self {
         let mut net = Net::new(name, seed);
         let shape = Shape::draw(&mut net, seed);
-        Self { net, shape, layers }
+        Self { net, shape, layers, late: Vec::new() }
     }
 
     fn steps(mut self) -> Net {
@@ -103,6 +107,9 @@ impl Trainer {
         }
         let first = self.net.op("GatherGrad", &[gradient, tokens], 4 * 8000 * self.shape.hidden);
         self.learn(embedding, first);
+        for (weight, gradient) in std::mem::take(&mut self.late) {
+            self.update(weight, gradient);
+        }
         self.net
     }
 
@@ -226,13 +233,19 @@ impl Trainer {
         self.learn(weight, found);
     }
 
-    /// An update changes the weight, which is not ours to place: all that is left of it is a token.
     fn learn(&mut self, weight: TensorId, gradient: TensorId) {
-        let kept = if self.shape.has_updates {
-            self.net.op("Update", &[weight, gradient], 0)
-        } else {
-            gradient
-        };
-        self.net.output(kept);
+        if !self.shape.has_updates {
+            return self.net.output(gradient);
+        }
+        if self.shape.updates_come_last {
+            return self.late.push((weight, gradient));
+        }
+        self.update(weight, gradient);
+    }
+
+    /// An update changes the weight, which is not ours to place: all that is left of it is a token.
+    fn update(&mut self, weight: TensorId, gradient: TensorId) {
+        let token = self.net.op("Update", &[weight, gradient], 0);
+        self.net.output(token);
     }
 }
