@@ -24,11 +24,7 @@ struct Row {
 
 /// Prints the table; `false` if a plan is wrong, or worse than the order of the file.
 pub fn run(dirs: &[String]) -> anyhow::Result<bool> {
-    let mut paths = Vec::new();
-    for dir in dirs {
-        paths.extend(models(Path::new(dir))?);
-    }
-    paths.sort();
+    let paths = models_below(dirs)?;
     if paths.is_empty() {
         bail!("no .onnx, .json or .json.gz file in {}", dirs.join(", "));
     }
@@ -43,6 +39,16 @@ pub fn run(dirs: &[String]) -> anyhow::Result<bool> {
         wrong.len()
     );
     Ok(wrong.is_empty())
+}
+
+/// The models of all folders, sorted.
+pub(crate) fn models_below(dirs: &[String]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for dir in dirs {
+        paths.extend(models(Path::new(dir))?);
+    }
+    paths.sort();
+    Ok(paths)
 }
 
 pub(crate) fn models(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -68,10 +74,15 @@ fn row(path: &Path) -> anyhow::Result<Row> {
     let score = plan(graph, &PlanConfig { order: OrderRule::Score, ..config.clone() })?;
     let (is_right, check_ms) = fastest(|| check(graph, planned.plan.clone()).is_ok());
     let colours = colours(graph, &planned.order, &config);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.split('.').next().unwrap_or_default().to_owned() + &bound;
+    let name = short_name(path) + &bound;
     let score = score.plan.stats.arena_bytes;
     Ok(Row { name, planned, score, colours, plan_ms, check_ms, is_right, loaded })
+}
+
+/// The file's name without its endings.
+pub(crate) fn short_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
 }
 
 /// Loads a model; what it leaves open is bound to usual numbers, which are named.

@@ -2,24 +2,30 @@
 //!
 //! ~~~text
 //! corpus DIR...   plans and checks every model below: the table, and how the savings are distributed
+//! order [DIR...]  our peak and its bound beside the orders of the peers: models, structured nets, large graphs
+//! sharing [DIR...]  the arena with views alone, and with outputs over inputs: models, structured nets
 //! pack FILE...    places problems in the MiniMalloc form, and cut ones of 10 k to 1 M buffers with a known optimum
 //! problems OUT DIR...  writes the placement problems of all models below into a folder, and places them
 //! scale [OPS...]  time and memory of planning and checking large seeded graphs
 //! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
 //! ~~~
-//! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong or worse than the file's order.
+//! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong, worse than the file's order or than a peer's,
+//! or larger with more sharing.
 
 mod corpus;
+mod order;
 mod pack;
+mod peers;
 mod problems;
 mod run;
 mod scale;
+mod sharing;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask bench corpus DIR... | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL...";
+const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL...";
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -28,6 +34,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.split_first() {
         Some((command, dirs)) if command == "corpus" && !dirs.is_empty() => corpus::run(dirs),
+        Some((command, dirs)) if command == "order" => order::run(dirs),
+        Some((command, dirs)) if command == "sharing" => sharing::run(dirs),
         Some((command, files)) if command == "pack" => pack::run(files),
         Some((command, dirs)) if command == "problems" => problems::run(dirs),
         Some((command, ops)) if command == "scale" => scale::run(ops),

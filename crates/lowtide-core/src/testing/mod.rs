@@ -7,12 +7,21 @@
 //! One generator for all crates: two would drift apart.
 
 mod arena;
+mod cells;
 mod cut;
 mod large;
+mod layered;
+mod net;
+mod structured;
+mod training;
 
 pub use arena::{TinyLimits, fits, least_arena, tiny_problem};
+pub use cells::random_cells;
 pub use cut::{Cut, CutConfig, cut_problem};
 pub use large::large_graph;
+pub use layered::{layered_random, many_tensors};
+pub use structured::structured_nets;
+pub use training::transformer_training;
 
 use crate::{Bytes, Graph, GraphBuilder, Id, IndexVec, Op, OpId, Sharing, Size, TensorId};
 use arbitrary::{Error, Result, Unstructured};
