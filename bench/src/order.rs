@@ -7,9 +7,9 @@
 
 use crate::corpus::{kib, load_bound, models_below, short_name};
 use crate::peers::{PEERS, Peer, Uses};
-use lowtide::core::testing::{layered_random, random_cells, structured_nets, transformer_training};
+use lowtide::core::testing::{layered_random, layered_woven, random_cells, structured_nets, transformer_training};
 use lowtide::core::{Bytes, Order};
-use lowtide::planner::plan_in_order;
+use lowtide::planner::peak_of;
 use lowtide::{Graph, PlanConfig, plan};
 use std::path::Path;
 use std::time::Instant;
@@ -65,7 +65,10 @@ fn large() -> Vec<Graph> {
         transformer_training(100_000, 2),
         transformer_training(100_000, 5),
         layered_random(10_000, 12, SEED),
+        layered_random(10_000, 40, SEED),
         layered_random(10_000, 128, SEED),
+        layered_woven(10_000, 12, SEED),
+        layered_woven(10_000, 128, SEED),
     ]
 }
 
@@ -109,8 +112,7 @@ fn best(peer: &Peer, uses: &Uses<'_>, config: &PlanConfig) -> (Bytes, bool) {
 
 /// The most that is live at once in an order, under our sharing. Where it comes from is decided here alone.
 fn peak(graph: &Graph, order: Order, config: &PlanConfig) -> Bytes {
-    let config = PlanConfig { pack_steps: 0, ..config.clone() };
-    plan_in_order(graph, order, &config).stats.peak_live_bytes
+    peak_of(graph, &order, config)
 }
 
 fn head() {

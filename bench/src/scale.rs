@@ -21,7 +21,7 @@ pub fn run(sizes: &[String]) -> anyhow::Result<bool> {
     let mut all_right = true;
     for size in sizes {
         let graph = large_graph(size, SEED);
-        for (name, order) in [("score", OrderRule::Score), ("best", OrderRule::Best)] {
+        for (name, order) in [("score", OrderRule::Score), ("rules", OrderRule::Rules)] {
             let config = PlanConfig { order, ..PlanConfig::default() };
             let start = Instant::now();
             let planned = plan(&graph, &config)?;

@@ -13,9 +13,13 @@ struct Level {
 }
 
 /// Each level allows more than the one before; a switch of the planner gets its level here.
-const LEVELS: [Level; 2] = [
-    Level { name: "views", config: || PlanConfig { in_place: false, ..PlanConfig::default() } },
-    Level { name: "in place", config: PlanConfig::default },
+const LEVELS: [Level; 3] = [
+    Level {
+        name: "views",
+        config: || PlanConfig { in_place: false, parts: false, ..PlanConfig::default() },
+    },
+    Level { name: "in place", config: || PlanConfig { parts: false, ..PlanConfig::default() } },
+    Level { name: "parts and pieces", config: PlanConfig::default },
 ];
 
 /// Prints the table; `false` if more sharing makes an arena larger.

@@ -33,4 +33,6 @@ pub use pack::{
     Earlier, FilledSpace, PackRequest, Packing, SpacesPackError, SpacesPacking, Stopped, Witness,
     certify, pack, pack_as_asked, pack_by_rules, pack_spaces, placement_bound, witness,
 };
-pub use plan::{Colours, PlanError, Planned, Tried, colours, peak_of, plan, plan_in_order, plan_watched};
+pub use plan::{
+    Colours, PlanError, Planned, Tried, colours, peak_of, plan, plan_in_order, plan_watched,
+};

@@ -148,9 +148,10 @@ impl<'a> Planner<'a> {
         if ladder.bound > bound.bytes.0 {
             *bound = Bound { bytes: Bytes(ladder.bound), proof: Proof::Search };
         }
-        let promising = ladder.orders.into_iter().filter(|order| {
-            order.rule != "file" && Bytes(order.peak) < file.placement.size
-        });
+        let promising = ladder
+            .orders
+            .into_iter()
+            .filter(|order| order.rule != "file" && Bytes(order.peak) < file.placement.size);
         let order = |ranked: Ranked| {
             let order = Order::new(graph, ranked.ops).expect("an order of tasks is one");
             (ranked.rule, order)

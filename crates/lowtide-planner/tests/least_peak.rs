@@ -37,7 +37,8 @@ fn search_finds_the_least_peak_and_proves_it() {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 0..6000 {
         let bytes = random_bytes(seed, 1 << 11);
-        let limits = Limits { max_ops: 7, sharing: true, open_sizes: seed % 3 == 0, empty: seed % 2 == 0 };
+        let limits =
+            Limits { max_ops: 7, sharing: true, open_sizes: seed % 3 == 0, empty: seed % 2 == 0 };
         let Ok(graph) = graph(&mut Unstructured::new(&bytes), limits) else { continue };
         let config = PlanConfig {
             align: if seed % 5 == 0 { Align::CACHE_LINE } else { Align::ONE },

@@ -76,8 +76,7 @@ fn the_best_order_never_needs_more_than_the_order_of_the_file() {
 fn writing_in_place_never_raises_the_peak_of_an_order() {
     on_graphs(24, |graph, u| {
         // Where sizes are no multiples of the alignment, padding depends on what lies beside what.
-        let base =
-            PlanConfig { order: OrderRule::File, align: Align::ONE, ..any_config(u)? };
+        let base = PlanConfig { order: OrderRule::File, align: Align::ONE, ..any_config(u)? };
         let peak = |in_place| {
             planned(graph, &PlanConfig { in_place, ..base.clone() }).plan.stats.peak_live_bytes
         };

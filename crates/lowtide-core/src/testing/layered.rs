@@ -11,21 +11,39 @@ const KIB: u64 = 1024;
 const REACH: usize = 3;
 
 /// A layered random graph: each operator of a layer of `width` reads one to three outputs of the last few
-/// layers; sizes are random, 1 to 64 KiB; a last operator reads all that nothing else has read.
+/// layers; sizes are random, 1 to 64 KiB; a last operator reads all that nothing else has read, about an eighth.
 ///
 /// # Panics
 /// If `width` is 0.
 pub fn layered_random(ops: usize, width: usize, seed: u64) -> Graph {
-    let mut net = Net::new(format!("layered-{ops}-{width}-{seed}"), seed);
+    layered(format!("layered-{ops}-{width}-{seed}"), (ops, width), seed, false)
+}
+
+/// [`layered_random`], but what nothing has read is read first, so that next to nothing is left for the last operator:
+/// the same width all along, and no working set that bounds the whole.
+///
+/// # Panics
+/// If `width` is 0.
+pub fn layered_woven(ops: usize, width: usize, seed: u64) -> Graph {
+    layered(format!("woven-{ops}-{width}-{seed}"), (ops, width), seed, true)
+}
+
+fn layered(name: String, size: (usize, usize), seed: u64, is_woven: bool) -> Graph {
+    let mut net = Net::new(name, seed);
     let x = net.input(64 * KIB);
-    let left = layers(&mut net, x, (ops, width));
+    let left = layers(&mut net, x, size, is_woven);
     let end = net.op("Sink", &left, KIB);
     net.output(end);
     net.finish()
 }
 
 /// Layers of operators below `x`; returns what nothing has read.
-fn layers(net: &mut Net, x: TensorId, (ops, width): (usize, usize)) -> Vec<TensorId> {
+fn layers(
+    net: &mut Net,
+    x: TensorId,
+    (ops, width): (usize, usize),
+    is_woven: bool,
+) -> Vec<TensorId> {
     let mut made: Vec<TensorId> = Vec::with_capacity(ops);
     let mut is_read = vec![false; ops];
     let mut oldest_unread = 0;
@@ -36,7 +54,8 @@ fn layers(net: &mut Net, x: TensorId, (ops, width): (usize, usize)) -> Vec<Tenso
             oldest_unread += 1;
         }
         let start = end.saturating_sub(REACH * width);
-        let reads = draw_reads(net, oldest_unread, start..end);
+        let unread = if is_woven { oldest_unread } else { end };
+        let reads = draw_reads(net, unread, start..end);
         for &read in &reads {
             is_read[read] = true;
         }
@@ -95,7 +114,7 @@ fn part(net: &mut Net, trunk: Map) -> Map {
         }
         _ => {
             let size = (20 + net.below(60), 2 + net.below(8));
-            let left = layers(net, trunk.id, size);
+            let left = layers(net, trunk.id, size, true);
             let (channels, side) = shape;
             let id = net.op("Sink", &left, 4 * channels * side * side);
             Map { id, channels, side }
@@ -136,6 +155,7 @@ mod tests {
     #[test]
     fn layered_graphs_have_the_size_asked_for() {
         check(|seed| layered_random(1000, 12, seed), 1001, ops);
+        check(|seed| layered_woven(1000, 12, seed), 1001, ops);
     }
 
     #[test]
@@ -144,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_of_a_layered_graph_is_unread() {
-        let graph = layered_random(1000, 12, 3);
+    fn only_the_end_of_a_woven_graph_is_unread() {
+        let graph = layered_woven(1000, 12, 3);
         let sink = graph.ops().ids().next_back().expect("a graph of many operators");
         assert!(graph.reads(sink).len() <= 36, "{}", graph.reads(sink).len());
     }

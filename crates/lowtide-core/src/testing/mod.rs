@@ -19,7 +19,7 @@ pub use arena::{TinyLimits, fits, least_arena, tiny_problem};
 pub use cells::random_cells;
 pub use cut::{Cut, CutConfig, cut_problem};
 pub use large::large_graph;
-pub use layered::{layered_random, many_tensors};
+pub use layered::{layered_random, layered_woven, many_tensors};
 pub use structured::structured_nets;
 pub use training::transformer_training;
 

@@ -13,9 +13,7 @@
 use super::pair::{Pair, pair};
 use crate::PlanConfig;
 use crate::share::Wishes;
-use lowtide_core::{
-    Graph, Id, IndexVec, Lists, OpId, Owner, Reuse, Size, TensorId, TensorKind,
-};
+use lowtide_core::{Graph, Id, IndexVec, Lists, OpId, Owner, Reuse, Size, TensorId, TensorKind};
 
 /// More pairs of operators that wait for each other are not written down: a graph with more has only simple orders.
 const MOST_EDGES: usize = 1 << 26;
@@ -335,7 +333,11 @@ pub(crate) fn saved(overs: &[Over], over_cells: &[u32], dies: impl Fn(&Over) -> 
     let rows = overs.iter().filter(|over| dies(over));
     // Storages that two outputs may be written over are the same, or apart.
     let rows: Vec<Pair> = rows
-        .map(|over| Pair { one: over.output, other: over_cells[over.cells.0 as usize], worth: over.saves })
+        .map(|over| Pair {
+            one: over.output,
+            other: over_cells[over.cells.0 as usize],
+            worth: over.saves,
+        })
         .collect();
     pair(&rows).into_iter().map(|at| rows[at].worth).sum()
 }

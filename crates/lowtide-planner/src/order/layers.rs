@@ -35,8 +35,40 @@ pub(crate) fn search(flow: &Flow, target: u64, width: usize, meter: &mut Meter<'
     Search::new(flow, target, width).run(meter)
 }
 
-/// A set of tasks, a bit each.
-type Bits = Box<[u64]>;
+/// Steps from a set that are followed whatever the width; those with the least live come first.
+const LEAST_BRANCHES: usize = 8;
+
+/// A set of tasks. Tasks come in an order that some schedule follows, and a set that is reached has nearly all up to
+/// some task and none beyond: only the words between are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Bits {
+    /// So many words before these are full.
+    full: u32,
+    words: Vec<u64>,
+}
+
+impl Bits {
+    fn has(&self, task: u32) -> bool {
+        let word = task / 64;
+        word < self.full || {
+            let word = self.words.get((word - self.full) as usize);
+            word.is_some_and(|word| word & (1 << (task % 64)) != 0)
+        }
+    }
+
+    fn insert(&mut self, task: u32) {
+        let at = (task / 64 - self.full) as usize;
+        if at >= self.words.len() {
+            self.words.resize(at + 1, 0);
+        }
+        self.words[at] |= 1 << (task % 64);
+        let full = self.words.iter().take_while(|&&word| word == u64::MAX).count();
+        if full > 0 {
+            self.words.drain(..full);
+            self.full += index(full);
+        }
+    }
+}
 
 /// A set that was reached.
 #[derive(Clone, Debug)]
@@ -103,7 +135,8 @@ impl<'f> Search<'f> {
 
     fn run(mut self, meter: &mut Meter<'_>) -> Found {
         let root = self.root();
-        self.reach(root, 0, meter);
+        let all = root.ready.clone();
+        self.reach(root, 0, all, meter);
         while let Some((count, mut layer)) = self.layers.pop_first() {
             if count == self.flow.len() {
                 return Found::Order(self.order(layer.states[0].trail));
@@ -125,11 +158,10 @@ impl<'f> Search<'f> {
     }
 
     fn root(&mut self) -> State {
-        let words = self.flow.len().div_ceil(64);
         let is_ready = |task: &OpId| self.flow.before[*task].is_empty();
         let ready = self.flow.tasks().filter(is_ready).map(OpId::raw).collect();
         let trail = self.trail(u32::MAX, &[]);
-        State { bits: vec![0; words].into(), live: self.flow.start, ready, trail }
+        State { bits: Bits::default(), live: self.flow.start, ready, trail }
     }
 
     fn trail(&mut self, before: u32, tasks: &[u32]) -> u32 {
@@ -153,28 +185,55 @@ impl<'f> Search<'f> {
     }
 
     fn expand(&mut self, state: &State, count: usize, meter: &mut Meter<'_>) {
+        let mut steps: Vec<(u64, u32)> = Vec::with_capacity(state.ready.len());
         for &task in &state.ready {
             let needed = self.needed(state, task);
-            meter.spend(1);
             if needed > self.target {
                 self.refused = self.refused.min(needed);
-                continue;
+            } else {
+                steps.push((self.live_after(state, task), task));
             }
+        }
+        meter.spend(2 * state.ready.len() as u64);
+        let branches = (self.width / 4).max(LEAST_BRANCHES);
+        if steps.len() > branches {
+            steps.sort_unstable();
+            steps.truncate(branches);
+            self.is_cut = true;
+        }
+        for (_, task) in steps {
             let mut next = state.clone();
-            self.step(&mut next, task, meter);
+            let mut touched = Vec::new();
+            self.step(&mut next, task, &mut touched, meter);
             next.trail = self.trail(state.trail, &[task]);
-            self.reach(next, count + 1, meter);
+            self.reach(next, count + 1, touched, meter);
         }
     }
 
-    /// Commits what is safe, then keeps the set if it is new.
-    fn reach(&mut self, mut state: State, mut count: usize, meter: &mut Meter<'_>) {
+    /// Commits what is safe, then keeps the set if it is new. Only the `touched` tasks may have become safe.
+    fn reach(
+        &mut self,
+        mut state: State,
+        mut count: usize,
+        touched: Vec<u32>,
+        meter: &mut Meter<'_>,
+    ) {
         let mut run = Vec::new();
-        while let Some(tasks) = self.safe(&state, meter) {
+        let (mut open, mut least) = (touched, state.live);
+        while let Some(task) = open.pop() {
+            if state.ready.binary_search(&task).is_err() {
+                continue;
+            }
+            let Some(tasks) = self.safe(&state, task, meter) else { continue };
             for &task in &tasks {
-                self.step(&mut state, task, meter);
+                self.step(&mut state, task, &mut open, meter);
             }
             run.extend(tasks);
+            if state.live < least {
+                // What had no room may have some now.
+                least = state.live;
+                open.extend(&state.ready);
+            }
         }
         count += run.len();
         let layer = self.layers.entry(count).or_default();
@@ -188,22 +247,16 @@ impl<'f> Search<'f> {
         self.layers.entry(count).or_default().states.push(state);
     }
 
-    /// Tasks that may as well run now.
-    fn safe(&self, state: &State, meter: &mut Meter<'_>) -> Option<Vec<u32>> {
-        for &task in &state.ready {
-            meter.spend(1);
-            if self.needed(state, task) > self.target {
-                continue;
-            }
-            let live = self.live_after(state, task);
-            if live <= state.live {
-                return Some(vec![task]);
-            }
-            if let Some(chain) = self.safe_chain(state, task, meter) {
-                return Some(chain);
-            }
+    /// The tasks from `task` on that may as well run now.
+    fn safe(&self, state: &State, task: u32, meter: &mut Meter<'_>) -> Option<Vec<u32>> {
+        meter.spend(2);
+        if self.needed(state, task) > self.target {
+            return None;
         }
-        None
+        if self.live_after(state, task) <= state.live {
+            return Some(vec![task]);
+        }
+        self.safe_chain(state, task, meter)
     }
 
     /// A chain from `first` on that ends with no more live than now, and no less live on the way.
@@ -211,17 +264,17 @@ impl<'f> Search<'f> {
         const LONGEST: usize = 8;
         let mut chain = vec![first];
         let mut next = self.only_follower(state, first)?;
-        meter.spend(2 + state.bits.len() as u64 / 4);
+        meter.spend(2 + state.bits.words.len() as u64 / 4);
         let mut at = state.clone();
         let mut least = u64::MAX;
-        self.step(&mut at, first, meter);
+        self.step(&mut at, first, &mut Vec::new(), meter);
         while chain.len() < LONGEST {
             least = least.min(at.live);
             if self.needed(&at, next) > self.target {
                 return None;
             }
             let follower = self.only_follower(&at, next);
-            self.step(&mut at, next, meter);
+            self.step(&mut at, next, &mut Vec::new(), meter);
             chain.push(next);
             if at.live <= state.live {
                 return (at.live <= least).then_some(chain);
@@ -236,7 +289,7 @@ impl<'f> Search<'f> {
         let is_ready = |next: &&OpId| {
             let before = self.flow.before[**next].iter();
             let mut others = before.filter(|earlier| earlier.raw() != task);
-            others.all(|earlier| has(&state.bits, earlier.raw()))
+            others.all(|earlier| state.bits.has(earlier.raw()))
         };
         let mut fresh = self.flow.after[OpId::new(task)].iter().filter(is_ready);
         let only = fresh.next()?;
@@ -248,7 +301,7 @@ impl<'f> Search<'f> {
     fn is_last(&self, state: &State, task: u32, cell: u32) -> bool {
         let cell = cell as usize;
         !self.is_kept[cell]
-            && self.users[cell].iter().all(|&user| user == task || has(&state.bits, user))
+            && self.users[cell].iter().all(|&user| user == task || state.bits.has(user))
     }
 
     fn needed(&self, state: &State, task: u32) -> u64 {
@@ -273,25 +326,30 @@ impl<'f> Search<'f> {
         state.live + born - dead.map(bytes).sum::<u64>()
     }
 
-    fn step(&self, state: &mut State, task: u32, meter: &mut Meter<'_>) {
+    /// Runs a task, and tells with which tasks more may come free from now on.
+    fn step(&self, state: &mut State, task: u32, touched: &mut Vec<u32>, meter: &mut Meter<'_>) {
         state.live = self.live_after(state, task);
-        state.bits[task as usize / 64] |= 1 << (task % 64);
+        state.bits.insert(task);
         let at = state.ready.binary_search(&task).expect("only a ready task runs");
         state.ready.remove(at);
-        let after = &self.flow.after[OpId::new(task)];
-        meter.spend(1 + after.len() as u64 + state.bits.len() as u64 / 8);
+        let id = OpId::new(task);
+        for &cell in &self.flow.uses[id] {
+            let mut left = self.users[cell as usize].iter().filter(|&&user| !state.bits.has(user));
+            if let (Some(&last), None) = (left.next(), left.next()) {
+                touched.push(last);
+            }
+        }
+        let after = &self.flow.after[id];
+        meter.spend(1 + after.len() as u64 + state.bits.words.len() as u64 / 8);
         for &next in after {
             let before = &self.flow.before[next];
-            if before.iter().all(|earlier| has(&state.bits, earlier.raw())) {
+            if before.iter().all(|earlier| state.bits.has(earlier.raw())) {
                 let at = state.ready.partition_point(|&ready| ready < next.raw());
                 state.ready.insert(at, next.raw());
+                touched.push(next.raw());
             }
         }
     }
-}
-
-fn has(bits: &[u64], task: u32) -> bool {
-    bits[task as usize / 64] & (1 << (task % 64)) != 0
 }
 
 fn index(len: usize) -> u32 {
@@ -318,6 +376,10 @@ impl Hasher for Mix {
     fn write_u64(&mut self, word: u64) {
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ (mixed >> 29);
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
     }
 
     fn write_usize(&mut self, _: usize) {}

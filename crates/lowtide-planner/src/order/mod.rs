@@ -56,6 +56,8 @@ pub(crate) enum Rungs {
     Search,
 }
 
+/// Where the windows' sequence of numbers begins.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Sets that a layer of the search may keep, one pass after the other.
 const WIDTHS: [usize; 5] = [4, 32, 256, 4096, usize::MAX];
 
@@ -127,7 +129,7 @@ struct Search<'f> {
 impl Search<'_> {
     /// Climbs until bound and peak meet, or the steps are used up; returns the rung that moved the peak last.
     fn run(&mut self, meter: &mut Meter<'_>) -> Option<&'static str> {
-        let mut rung = None;
+        let (mut rung, mut seed) = (None, SEED);
         let share = meter.left() / 8;
         meter.with_at_most(share, |meter| self.cut(meter));
         for width in WIDTHS {
@@ -135,7 +137,7 @@ impl Search<'_> {
                 break;
             }
             let before = self.profile.peak();
-            let share = meter.left() / 3;
+            let share = meter.left() / 2;
             self.bound = meter.with_at_most(share, |meter| {
                 sections::lower(&mut self.profile, self.flow, self.bound, width, meter)
             });
@@ -144,10 +146,12 @@ impl Search<'_> {
             }
             let before = self.profile.peak();
             let share = meter.left() / 2;
-            meter.with_at_most(share, |meter| window::lower(&mut self.profile, self.bound, meter));
+            meter.with_at_most(share, |meter| {
+                window::lower(&mut self.profile, self.bound, width, &mut seed, meter);
+            });
             if self.profile.peak() < before {
                 rung = Some("windows");
-                let share = meter.left() / 4;
+                let share = meter.left() / 8;
                 meter.with_at_most(share, |meter| self.cut(meter));
             }
         }

@@ -34,9 +34,8 @@ pub(crate) fn pair(rows: &[Pair]) -> Vec<usize> {
 fn augment(rows: &[Pair], first: usize, chosen: &mut Vec<usize>) {
     // Breadth first: each row that was reached, and over which row of another `one`.
     let mut reached: Vec<(usize, Option<usize>)> = Vec::new();
-    let block = |first: usize| {
-        (first..rows.len()).take_while(move |&at| rows[at].one == rows[first].one)
-    };
+    let block =
+        |first: usize| (first..rows.len()).take_while(move |&at| rows[at].one == rows[first].one);
     reached.extend(block(first).map(|at| (at, None)));
     let mut next = 0;
     while next < reached.len() {
@@ -57,12 +56,7 @@ fn augment(rows: &[Pair], first: usize, chosen: &mut Vec<usize>) {
 }
 
 /// Chooses the row at `end`, and moves the `one`s on the way there.
-fn swap(
-    rows: &[Pair],
-    reached: &[(usize, Option<usize>)],
-    end: usize,
-    chosen: &mut Vec<usize>,
-) {
+fn swap(rows: &[Pair], reached: &[(usize, Option<usize>)], end: usize, chosen: &mut Vec<usize>) {
     let mut at = Some(end);
     while let Some(index) = at {
         let (row, from) = reached[index];

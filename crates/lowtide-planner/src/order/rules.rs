@@ -263,7 +263,14 @@ impl Table {
         }
         let leaves = tasks.len().next_power_of_two().max(1);
         let extra = tasks.iter().map(|&task| flow.extra[task]).collect();
-        Self { places, tasks, extra, tree: vec![NOTHING; 2 * leaves], leaves, ready: BTreeSet::new() }
+        Self {
+            places,
+            tasks,
+            extra,
+            tree: vec![NOTHING; 2 * leaves],
+            leaves,
+            ready: BTreeSet::new(),
+        }
     }
 
     fn has(&self, task: OpId) -> bool {

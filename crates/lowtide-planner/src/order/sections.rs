@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Targets that are tried between what is out of reach for a width and what is known.
-const TRIES: usize = 8;
+const TRIES: usize = 10;
 
 /// Searches all sections of an order with at most `width` sets a layer. Returns the bound of the whole, at least
 /// `bound`.
@@ -59,27 +59,21 @@ struct Solver<'p, 'f> {
 }
 
 impl Solver<'_, '_> {
-    /// First at the bound, which rises as long as it is proven too low; then between it and what is known.
+    /// First at the bound, then half way between what is out of reach and what is known: each answer moves one of them.
     fn solve(&mut self, section: &Range<usize>, meter: &mut Meter<'_>) {
-        while peak_of(self.profile, section) > self.bound && !meter.is_out() {
-            match self.try_target(section, self.bound, meter) {
-                Found::Open => break,
-                Found::Order(_) => return,
-                Found::Nothing(_) => {}
-            }
-        }
         let mut low = self.bound;
+        let mut target = low;
         for _ in 0..TRIES {
-            let peak = peak_of(self.profile, section);
-            if low + 1 >= peak || meter.is_out() {
-                return;
-            }
-            let target = low.midpoint(peak);
             match self.try_target(section, target, meter) {
                 Found::Order(_) => {}
                 Found::Nothing(_) => low = low.max(self.bound),
                 Found::Open => low = target,
             }
+            let peak = peak_of(self.profile, section);
+            if low + 1 >= peak.max(target + 1) || peak <= self.bound || meter.is_out() {
+                return;
+            }
+            target = low.midpoint(peak);
         }
     }
 
@@ -135,13 +129,7 @@ pub(crate) fn sections(flow: &Flow, order: &[OpId]) -> Vec<Range<usize>> {
 struct Known(BTreeMap<Vec<u64>, Found>);
 
 impl Known {
-    fn search(
-        &mut self,
-        part: &Flow,
-        target: u64,
-        width: usize,
-        meter: &mut Meter<'_>,
-    ) -> Found {
+    fn search(&mut self, part: &Flow, target: u64, width: usize, meter: &mut Meter<'_>) -> Found {
         if target < part.start {
             // Something that stays throughout is too much already.
             return search(part, target, width, meter);

@@ -14,16 +14,20 @@ use super::profile::Profile;
 use crate::meter::Meter;
 use crate::random;
 
-/// Sets a layer, and how many steps for each task of a window.
-const WIDTHS: [usize; 3] = [4, 24, 128];
+/// How long windows are, and how many steps each task and set of a layer may cost.
 const LENGTHS: [usize; 7] = [12, 24, 48, 96, 192, 384, 768];
-const STEPS_A_TASK: u64 = 40;
+const STEPS_A_SET: u64 = 40;
 
-/// Lowers the peak of an order, at best to `bound`.
-pub(crate) fn lower(profile: &mut Profile<'_>, bound: u64, meter: &mut Meter<'_>) {
-    let mut seed = 0x9e37_79b9_7f4a_7c15;
+/// Lowers the peak of an order, at best to `bound`, with at most `width` sets a layer.
+pub(crate) fn lower(
+    profile: &mut Profile<'_>,
+    bound: u64,
+    width: usize,
+    seed: &mut u64,
+    meter: &mut Meter<'_>,
+) {
     while profile.peak() > bound && !meter.is_out() {
-        if !lower_once(profile, bound, &mut seed, meter) {
+        if !lower_once(profile, bound, width, seed, meter) {
             return;
         }
     }
@@ -33,28 +37,27 @@ pub(crate) fn lower(profile: &mut Profile<'_>, bound: u64, meter: &mut Meter<'_>
 fn lower_once(
     profile: &mut Profile<'_>,
     bound: u64,
+    width: usize,
     seed: &mut u64,
     meter: &mut Meter<'_>,
 ) -> bool {
     let peak = profile.peak();
     let Some(step) = profile.next_peak(0, peak) else { return false };
     let below = (peak - 1).min((peak - peak / 32).max(bound));
-    for width in WIDTHS {
-        for length in LENGTHS {
-            for target in [below, peak - 1] {
-                if meter.is_out() {
-                    return false;
-                }
-                let before = length / 8 + below_length(length * 3 / 4, seed);
-                let start = step.saturating_sub(before);
-                let end = (start + length).min(profile.order().len());
-                if try_window(profile, start..end.max(step + 1), (target, width), meter) {
-                    return true;
-                }
+    for length in LENGTHS {
+        for target in [below, peak - 1] {
+            if meter.is_out() {
+                return false;
             }
-            if length >= profile.order().len() {
-                break;
+            let before = length / 8 + below_length(length * 3 / 4, seed);
+            let start = step.saturating_sub(before);
+            let end = (start + length).min(profile.order().len());
+            if try_window(profile, start..end.max(step + 1), (target, width), meter) {
+                return true;
             }
+        }
+        if length >= profile.order().len() {
+            break;
         }
     }
     false
@@ -68,7 +71,7 @@ fn try_window(
 ) -> bool {
     let part = profile.stretch(window.clone());
     meter.spend(4 * window.len() as u64);
-    let steps = STEPS_A_TASK * (window.len() * width) as u64;
+    let steps = STEPS_A_SET * (window.len() as u64).saturating_mul(width as u64);
     let found = meter.with_at_most(steps, |meter| search(&part, target, width, meter));
     let Found::Order(order) = found else { return false };
     profile.reorder(window, &part, &order);

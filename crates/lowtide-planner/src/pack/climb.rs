@@ -9,8 +9,8 @@
 //! Cost: one first fit a try. Idea: the hill climb of TVM's memory planner, which swaps, and starts from sizes.
 
 use super::fit::first_fit;
-use crate::random;
 use crate::meter::Meter;
+use crate::random;
 use lowtide_core::{BufferId, Bytes, Placement, Problem};
 
 /// So many tries in vain end it.

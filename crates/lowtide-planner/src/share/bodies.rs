@@ -156,7 +156,8 @@ impl<'a> Maker<'a> {
         match sharing {
             Sharing::PartOf { input, output, offset } => {
                 let (extent, inner) = (graph.extent(input), graph.storage(input));
-                let is_whole = extent.is_exact && extent.bytes == graph.tensors()[inner].size.fixed();
+                let is_whole =
+                    extent.is_exact && extent.bytes == graph.tensors()[inner].size.fixed();
                 let is_wanted = links == Links::All || dies_at(graph, inner, op);
                 let distance = signed(offset)?;
                 let wish = Wish { inner, outer: output, distance, filled: output };

@@ -11,9 +11,9 @@ use super::Wishes;
 use super::forest::Forest;
 use crate::PlanConfig;
 use lowtide_core::{
-    Align, Buffer, BufferId, Bytes, Graph, Id, IndexVec, Interval, Item, Lifetimes, Lists, Occupant,
-    Order, Problem, Rect, Rects, Residence, ResidenceId, RunId, Size, Space, SpaceId, SpaceKind,
-    TensorId, TensorKind,
+    Align, Buffer, BufferId, Bytes, Graph, Id, IndexVec, Interval, Item, Lifetimes, Lists,
+    Occupant, Order, Problem, Rect, Rects, Residence, ResidenceId, RunId, Size, Space, SpaceId,
+    SpaceKind, TensorId, TensorKind,
 };
 
 /// The space of planned offsets.
@@ -151,8 +151,7 @@ impl Maker<'_> {
         let mut cells: Vec<(u32, i64)> = Vec::new();
         for &member in members {
             // How far its cells have moved with it.
-            let moved =
-                self.shared.forest.place(member).distance - bodies.places[member].distance;
+            let moved = self.shared.forest.place(member).distance - bodies.places[member].distance;
             cells.extend(bodies.cells_of[member].clone().map(|cell| (cell, moved)));
         }
         cells.sort_unstable();
@@ -182,8 +181,8 @@ fn joined(mut rects: Vec<Rect>) -> Vec<Rect> {
     rects.retain(Rect::takes_bytes);
     rects.sort_unstable_by_key(|rect| (rect.offset, rect.bytes, rect.span.start));
     rects.dedup_by(|next, last| {
-        let follows = (last.offset, last.bytes, last.span.end)
-            == (next.offset, next.bytes, next.span.start);
+        let follows =
+            (last.offset, last.bytes, last.span.end) == (next.offset, next.bytes, next.span.start);
         if follows {
             last.span.end = next.span.end;
         }

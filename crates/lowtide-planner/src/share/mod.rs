@@ -72,7 +72,13 @@ pub(crate) fn share(graph: &Graph, order: &Order, config: &PlanConfig, wishes: &
         }
     }
     let Sharing { forest, lives, .. } = sharing;
-    layout::lay_out(graph, order, config, wishes, layout::Shared { lifetimes: &lifetimes, forest, lives })
+    layout::lay_out(
+        graph,
+        order,
+        config,
+        wishes,
+        layout::Shared { lifetimes: &lifetimes, forest, lives },
+    )
 }
 
 /// Lifetimes of the storages that a plan has to place.
@@ -149,7 +155,8 @@ impl<'a> Sharing<'a> {
         let mut cells = self.wishes.bodies.cells_of[over].clone();
         self.lifetimes[output].is_some()
             && !self.has_place[output]
-            && cells.all(|cell| !self.is_taken[cell as usize] && self.lives[cell as usize].end == end)
+            && cells
+                .all(|cell| !self.is_taken[cell as usize] && self.lives[cell as usize].end == end)
     }
 
     /// Writes an output over a storage, if that is free and their bodies fit.

@@ -61,7 +61,10 @@ impl Task<'_> {
     fn solve(&self, args: &PackArgs) -> anyhow::Result<Answer> {
         let (packed, seconds) = progress::during(&format!("packing {}", self.file), || {
             let watch = progress::until(args.time_limit);
-            pack_spaces(self.problem, Budget { steps: args.effort.effort().pack_steps(), watch: &watch })
+            pack_spaces(
+                self.problem,
+                Budget { steps: args.effort.effort().pack_steps(), watch: &watch },
+            )
         });
         let summary = SpacesSummary { seconds, ..self.summary() };
         match packed {
