@@ -79,6 +79,9 @@ fn motley() -> Graph {
     b.op(Op::new("b", "B", [y], [z]).sharing(overwrite).scratch(Size::AtMost(Bytes(7))));
     let part = Sharing::PartOf { input: z, output: whole, offset: Bytes::ZERO };
     b.op(Op::new("c", "C", [z], [whole]).sharing(part));
+    let end = b.computed("end", Size::Fixed(Bytes(8)));
+    let piece = Sharing::PieceOf { output: end, of: whole, offset: Bytes(24) };
+    b.op(Op::new("d", "D", [whole], [end]).sharing(piece));
     b.output(whole);
     b.finish().unwrap()
 }
