@@ -79,7 +79,9 @@ pub enum GraphError {
     #[error("piece `{piece}` ends at byte {end} of `{base}`, which has {size}")]
     PieceOutside { piece: String, base: String, end: u64, size: Size },
     /// A piece that has no bytes of its own.
-    #[error("operator `{op}`: output `{tensor}` is declared a piece, and a view or a mutated value")]
+    #[error(
+        "operator `{op}`: output `{tensor}` is declared a piece, and a view or a mutated value"
+    )]
     PieceShares { op: String, tensor: String },
     /// A mutation that would change a tensor's size.
     #[error("mutated value `{tensor}` takes {size}, but `{of}` takes {of_size}")]
@@ -297,7 +299,9 @@ fn check_sharing(
     }
     match sharing {
         Sharing::PartOf { input, output, offset } => {
-            let Err((end, size)) = lies_inside(tensors, input, output, offset) else { return Ok(()) };
+            let Err((end, size)) = lies_inside(tensors, input, output, offset) else {
+                return Ok(());
+            };
             let (part, whole) = (tensors[input].label(input), tensors[output].label(output));
             Err(GraphError::PartOutside { part, whole, end, size })
         }
@@ -338,9 +342,10 @@ fn refuse_other_sharing(
         Sharing::View { output, .. } | Sharing::Mutates { output, .. } => output == piece,
         _ => false,
     };
-    let mut obligations = op.sharing.iter().take_while(|sharing| {
-        matches!(sharing, Sharing::View { .. } | Sharing::Mutates { .. })
-    });
+    let mut obligations = op
+        .sharing
+        .iter()
+        .take_while(|sharing| matches!(sharing, Sharing::View { .. } | Sharing::Mutates { .. }));
     if !obligations.any(takes_bytes) {
         return Ok(());
     }

@@ -17,11 +17,11 @@ use super::fault::FaultList;
 use super::shadow::{Address, Found, Range, Region, Segments};
 use super::tables::label;
 use super::{Fault, address, is_placed, padded, reserved_bytes, tensor_label};
+use crate::origins::Origin;
 use crate::{
     BufferId, Bytes, Event, Graph, Id, IndexVec, Interval, Occupant, Plan, ResidenceId, RunId,
     SpaceKind, Step, TensorId, TensorKind,
 };
-use crate::origins::Origin;
 use holders::Holders;
 use permissions::{Outcome, Permissions, TWO_OVERWRITTEN};
 

@@ -13,9 +13,7 @@
 use super::{Encounter, Replay};
 use crate::check::shadow::{Address, Range};
 use crate::origins::Origin;
-use crate::{
-    Bytes, Graph, Occupant, Plan, ResidenceId, RunId, Sharing, TensorId, TensorKind,
-};
+use crate::{Bytes, Graph, Occupant, Plan, ResidenceId, RunId, Sharing, TensorId, TensorKind};
 use std::collections::BTreeSet;
 
 const NOT_ALLOWED: &str = "nothing allows that";
