@@ -466,3 +466,56 @@ fn cycle(graph: &Graph, readiness: &Readiness<'_>) -> String {
     names.reverse();
     names.join(" -> ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Size = Size::Fixed(Bytes(64));
+
+    /// `a -> p`, where `p` is a piece of `a` from here on, and more.
+    fn piece(offset: u64, more: Option<Sharing>) -> Result<Graph, GraphError> {
+        let mut b = GraphBuilder::new("piece");
+        let (a, p) = (b.input("a", SIZE), b.computed("p", Size::Fixed(Bytes(16))));
+        let piece = Sharing::PieceOf { output: p, of: a, offset: Bytes(offset) };
+        let mut op = Op::new("slice", "Slice", [a], [p]).sharing(piece);
+        op.sharing.extend(more);
+        b.op(op);
+        b.finish()
+    }
+
+    #[test]
+    fn a_piece_lies_inside_its_base_and_has_bytes_of_its_own() {
+        assert!(piece(48, None).is_ok());
+        let message = |offset, more| piece(offset, more).unwrap_err().to_string();
+        assert_eq!(message(49, None), "piece `p` ends at byte 65 of `a`, which has 64 B");
+        let [of, output] = [0, 1].map(TensorId::new);
+        let view = Sharing::View { output, of, offset: None };
+        let wanted =
+            "operator `slice`: output `p` is declared a piece, and a view or a mutated value";
+        assert_eq!(message(0, Some(view)), wanted);
+        let foreign = Sharing::PieceOf { output: of, of, offset: Bytes::ZERO };
+        let wanted = "operator `slice`: a piece names `a`, which is not one of its outputs";
+        assert_eq!(message(0, Some(foreign)), wanted);
+    }
+
+    /// `x -> a -> r -> w`: `r` is written over `a` and is a part of `w`; of which `p` is a piece, written over by `q`.
+    #[test]
+    fn what_lies_beside_others_and_what_shares_its_place_is_a_part() {
+        let mut b = GraphBuilder::new("parts");
+        let x = b.input("x", SIZE);
+        let [a, r, w, p, q, y] = ["a", "r", "w", "p", "q", "y"].map(|name| b.computed(name, SIZE));
+        let over = |output, of| Sharing::MayOverwrite { output, of };
+        b.op(Op::new("a", "A", [x], [a]));
+        b.op(Op::new("r", "R", [a], [r]).sharing(over(r, a)));
+        let part = Sharing::PartOf { input: r, output: w, offset: Bytes::ZERO };
+        b.op(Op::new("w", "W", [r], [w]).sharing(part));
+        let piece = Sharing::PieceOf { output: p, of: w, offset: Bytes::ZERO };
+        b.op(Op::new("p", "P", [w], [p]).sharing(piece));
+        b.op(Op::new("q", "Q", [p], [q]).sharing(over(q, p)));
+        b.op(Op::new("y", "Y", [q], [y]));
+        let graph = b.finish().expect("a graph");
+        let parts = [x, a, r, w, p, q, y].map(|tensor| graph.is_part(tensor));
+        assert_eq!(parts, [false, true, true, false, true, true, false]);
+    }
+}

@@ -187,3 +187,75 @@ fn place(graph: &Graph, tensor: TensorId) -> Option<(u64, Origin)> {
     let origin = Origin { tensor: graph.content(tensor), at: extent.start.0 };
     is_exact.then_some((size.0, origin))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GraphBuilder, Op, Size};
+
+    fn fixed(bytes: u64) -> Size {
+        Size::Fixed(Bytes(bytes))
+    }
+
+    fn origin(tensor: TensorId, at: u64) -> Origin {
+        Origin { tensor, at }
+    }
+
+    /// `w1 = x0 x1` (16 and 48 bytes), `w2 = w1 x2`, nested so often, and a piece of the last from byte 8 on.
+    fn nested(depth: u64) -> (Graph, Vec<TensorId>) {
+        let mut b = GraphBuilder::new("nested");
+        let mut whole = b.input("x0", fixed(16));
+        let mut made = vec![whole];
+        for level in 0..depth {
+            let more = b.computed("x", fixed(48));
+            b.op(Op::new("make", "Make", [whole], [more]));
+            let output = b.computed("w", fixed(16 + 48 * (level + 1)));
+            let part = |input, offset| Sharing::PartOf { input, output, offset: Bytes(offset) };
+            b.op(Op::new("concat", "Concat", [whole, more], [output])
+                .sharing(part(whole, 0))
+                .sharing(part(more, 16 + 48 * level)));
+            whole = output;
+            made.extend([more, output]);
+        }
+        let piece = b.computed("y", fixed(16));
+        let sharing = Sharing::PieceOf { output: piece, of: whole, offset: Bytes(8) };
+        b.op(Op::new("slice", "Slice", [whole], [piece]).sharing(sharing));
+        b.output(piece);
+        made.push(piece);
+        (b.finish().expect("a graph"), made)
+    }
+
+    #[test]
+    fn bytes_are_followed_through_parts_and_pieces() {
+        let (graph, made) = nested(2);
+        let [x0, x1, w1, x2, w2, y] = made.try_into().expect("six tensors");
+        let same = |a, b, bytes| graph.origins.same(a, b, bytes, &mut 100);
+        assert!(same(origin(w2, 0), origin(w1, 0), 64) && same(origin(w2, 0), origin(x0, 0), 16));
+        assert!(same(origin(y, 0), origin(x0, 8), 8) && same(origin(y, 8), origin(x1, 0), 8));
+        assert!(!same(origin(y, 0), origin(x0, 8), 9) && !same(origin(w2, 64), origin(x1, 0), 1));
+        assert!(same(origin(x2, 0), origin(w2, 64), 48));
+    }
+
+    #[test]
+    fn a_long_way_is_cut_off() {
+        let (graph, made) = nested(200);
+        let (first, last) = (origin(made[0], 0), origin(made[made.len() - 2], 0));
+        assert!(graph.origins.same(first, last, 16, &mut 200));
+        assert!(!graph.origins.same(first, last, 16, &mut 199));
+        // Every level leads once to the one below, and what is cut off only makes the sum smaller.
+        let all: Vec<TensorId> = graph.tensors().ids().collect();
+        assert_eq!(graph.least_bytes(all, |_| Bytes(16)), Bytes(16 + 48 * 200));
+    }
+
+    #[test]
+    fn bytes_of_one_origin_count_once() {
+        let (graph, made) = nested(2);
+        let [x0, x1, w1, x2, w2, y] = made.try_into().expect("six tensors");
+        let least = |tensors: &[TensorId]| {
+            let size = |id: TensorId| graph.tensors()[id].size.bound().unwrap_or_default();
+            graph.least_bytes(tensors.to_vec(), size).0
+        };
+        assert_eq!((least(&[x0, x1]), least(&[x0, w1]), least(&[w1, x2])), (64, 64, 112));
+        assert_eq!((least(&[w1, w2, y]), least(&[x2, y]), least(&[x2, x2])), (112, 64, 48));
+    }
+}

@@ -40,8 +40,8 @@ fn below(dims: &[u64], at: usize, width: u64) -> Option<u64> {
 }
 
 /// All of output 0 lies in input 0, from a byte on.
-fn piece(offset: u64) -> Option<Vec<Inside>> {
-    Some(vec![Inside::Piece { output: 0, offset: Bytes(offset) }])
+fn piece(offset: u64) -> Vec<Inside> {
+    vec![Inside::Piece { output: 0, offset: Bytes(offset) }]
 }
 
 fn first_output(outputs: &[Option<&Fact>]) -> Option<Vec<u64>> {
@@ -100,7 +100,7 @@ pub(crate) fn slice(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Option<Vec<In
     for (&len, &first) in base.iter().zip(&first) {
         offset = offset.checked_mul(len)?.checked_add(first)?;
     }
-    piece(offset.checked_mul(width(call)?)?)
+    Some(piece(offset.checked_mul(width(call)?)?))
 }
 
 /// A place on an axis, which may count from the end and lie beyond it.
@@ -121,7 +121,8 @@ pub(crate) fn gather(call: &Call<'_>, _: &[Option<&Fact>]) -> Option<Vec<Inside>
     let follow = indices.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
     let is_inside = indices.iter().all(|index| (0..len).contains(index));
     let first = u64::try_from(*indices.first()?).ok()?;
-    if follow && is_inside { piece(first.checked_mul(below)?) } else { None }
+    let offset = first.checked_mul(below)?;
+    (follow && is_inside).then(|| piece(offset))
 }
 
 /// `Transpose` that leaves the order of all dimensions but those of 1.
@@ -131,17 +132,17 @@ pub(crate) fn transpose(call: &Call<'_>, _: &[Option<&Fact>]) -> Option<Vec<Insi
     let order = call.ints("perm").map_or_else(reversed, <[i64]>::to_vec);
     let order: Vec<usize> =
         order.iter().map(|&one| usize::try_from(one).ok()).collect::<Option<_>>()?;
-    let moved: Vec<usize> =
-        order.into_iter().filter(|&at| base.get(at).is_some_and(|&len| len != 1)).collect();
+    let is_moved = |at: &usize| base.get(*at).is_none_or(|&len| len != 1);
+    let keeps_its_order = order.into_iter().filter(is_moved).eq((0..base.len()).filter(is_moved));
     width(call)?;
-    if moved.is_sorted() { piece(0) } else { None }
+    keeps_its_order.then(|| piece(0))
 }
 
 /// `Expand` and `Tile` that repeat nothing.
 pub(crate) fn repeat(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Option<Vec<Inside>> {
     let (base, whole) = (dims(call.input(0))?, first_output(outputs)?);
     width(call)?;
-    if product(&base)? == product(&whole)? { piece(0) } else { None }
+    (product(&base)? == product(&whole)?).then(|| piece(0))
 }
 
 /// `Pad` by nothing.

@@ -6,6 +6,7 @@ use lowtide_core::{
     Lists, Occupant, Op, OpId, Owner, Plan, PlanStats, Proof, Residence, ResidenceId, Reuse, RunId,
     Sharing, Size, Space, SpaceId, SpaceKind, Step, TensorId, check,
 };
+use lowtide_planner::{PlanConfig, plan};
 
 const SIZE: Size = Size::Fixed(Bytes(64));
 
@@ -613,7 +614,7 @@ fn views_that_are_joined_as_they_lay_may_stay() {
 fn a_part_beside_its_whole_adds_nothing_to_the_bound() {
     let graph = concat(|words| words.op(&["x0", "w"], &[("y", 64)], &[]));
     let is_shown = |bytes| {
-        let mut plan = lowtide_planner::plan(&graph, &Default::default()).unwrap().plan;
+        let mut plan = plan(&graph, &PlanConfig::default()).unwrap().plan;
         plan.order_bound = Bound { bytes: Bytes(bytes), proof: Proof::WorkingSet(OpId::new(3)) };
         check(&graph, plan).is_ok()
     };
