@@ -124,7 +124,10 @@ impl Origins {
     /// How many different bytes these storages have at least.
     pub(crate) fn distinct(&self, graph: &Graph, storages: &[TensorId]) -> Bytes {
         /// Rows followed for one sum; what lies behind more of them adds nothing.
-        const MOST_ROWS: u64 = 4096;
+        const MOST_ROWS: u64 = 2048;
+        if let [only] = storages {
+            return graph.tensors()[*only].size.bound().unwrap_or_default();
+        }
         let mut budget = MOST_ROWS;
         let mut found: Vec<(TensorId, u64, u64)> = Vec::new();
         let mut largest = 0;

@@ -620,3 +620,64 @@ fn a_part_beside_its_whole_adds_nothing_to_the_bound() {
     };
     assert!(is_shown(128) && !is_shown(129));
 }
+
+/// `w1 = w0 x1`, `w2 = w1 x2` and so on, each a byte longer; the last operator reads them all.
+fn deep(depth: u32) -> Graph {
+    let mut b = GraphBuilder::new("deep");
+    let x = b.input("x", SIZE);
+    let mut wholes = vec![b.computed("w", Size::Fixed(Bytes(1)))];
+    b.op(Op::new("first", "A", [x], [wholes[0]]));
+    for level in 1..=u64::from(depth) {
+        let whole = wholes[wholes.len() - 1];
+        let more = b.computed("x", Size::Fixed(Bytes(1)));
+        let output = b.computed("w", Size::Fixed(Bytes(level + 1)));
+        let part = |input, offset| Sharing::PartOf { input, output, offset: Bytes(offset) };
+        b.op(Op::new("make", "A", [x], [more]));
+        b.op(Op::new("concat", "C", [whole, more], [output])
+            .sharing(part(whole, 0))
+            .sharing(part(more, level)));
+        wholes.push(output);
+    }
+    let y = b.computed("y", SIZE);
+    b.op(Op::new("last", "Y", wholes, [y]));
+    b.output(y);
+    b.finish().unwrap()
+}
+
+/// The faults of a plan that has all of that in one place, to the end: each byte is held by all wholes around it.
+fn deep_faults(depth: u32) -> Vec<Fault> {
+    let last = 2 * depth + 1;
+    let mut residences = vec![(tensor(1), 0, 0, 1, 0..last + 1)];
+    let mut rows = vec![vec![None, Some(0)]];
+    for level in 1..=depth {
+        let (more, whole, bytes) = (2 * level - 1, 2 * level, u64::from(level));
+        residences.push((tensor(more + 1), 0, bytes, 1, more..last + 1));
+        residences.push((tensor(whole + 1), 0, 0, bytes + 1, whole..last + 1));
+        rows.push(vec![None, Some(more)]);
+        rows.push(vec![Some(whole - 2), Some(more), Some(whole)]);
+    }
+    let place = u64::from(depth + 1).next_multiple_of(64);
+    residences.push((tensor(last + 1), 0, place, 64, last..last + 1));
+    rows.push((0..=depth).map(|level| Some(2 * level)).chain([Some(last)]).collect());
+    let runs = (0..=last).map(|step| format!("A{step} E{step}"));
+    let frees = (0..last).map(|id| format!("F{id}"));
+    ByHand {
+        spaces: &[(ARENA, 1 << 20)],
+        buffers: &[(0, Some(0), 0..last + 1)],
+        residences: &residences,
+        schedule: &(0..=last).collect::<Vec<_>>(),
+        bindings: &rows.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+        events: &runs.chain(frees).collect::<Vec<_>>().join(" "),
+        align: Align::CACHE_LINE,
+    }
+    .faults(&deep(depth))
+}
+
+#[test]
+fn too_much_that_lies_in_each_other_is_refused() {
+    assert_eq!(deep_faults(100), []);
+    let found = deep_faults(1000);
+    let is_refused =
+        |fault: &Fault| matches!(fault, Fault::HeldTwice { .. } | Fault::TooTangled { .. });
+    assert!(found.iter().any(is_refused), "{found:#?}");
+}

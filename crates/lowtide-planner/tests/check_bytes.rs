@@ -113,7 +113,7 @@ fn move_about(graph: &Graph, plan: &mut Plan, words: &mut dyn Iterator<Item = u6
     moves.sort_by_key(|&(word, ..)| word);
     for (_, (inner, outer), distance, back) in moves {
         let word = words.next().unwrap();
-        let slip = if word % 16 == 0 { 4 } else { 0 };
+        let slip = if word.is_multiple_of(16) { 4 } else { 0 };
         let at = plan.buffers[outer].offset.unwrap().0 + distance.0 + slip;
         if word % 4 == 1 || at < back.0 {
             continue;

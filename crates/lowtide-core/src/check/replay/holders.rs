@@ -33,13 +33,13 @@ pub(super) struct Holders {
     /// Each sorted, and never empty.
     sets: Vec<Vec<ResidenceId>>,
     ids: BTreeMap<Vec<ResidenceId>, SetId>,
-    /// Entries of sets looked at so far.
+    /// Sets made and entries of them looked at so far, weighted by what they cost.
     pub(super) work: u64,
 }
 
 impl Holders {
     fn intern(&mut self, set: Vec<ResidenceId>) -> SetId {
-        self.work += set.len() as u64;
+        self.work += 4 + set.len() as u64;
         if let Some(&id) = self.ids.get(&set) {
             return id;
         }

@@ -112,8 +112,8 @@ struct Replay<'a> {
     budget: u64,
 }
 
-/// Steps for all look-ups of a plan together; a plan of a hundred thousand operators needs a few million.
-const MOST_STEPS: u64 = 1 << 27;
+/// Steps for all look-ups of a plan together, about a second. Where each tensor lies in a few others, an operand needs a few.
+const MOST_STEPS: u64 = 1 << 24;
 
 impl<'a> Replay<'a> {
     fn new(graph: &'a Graph, plan: &'a Plan) -> Self {
