@@ -12,8 +12,9 @@
 //! The rules, each a kind of [`Fault`]:
 //!
 //! 1. *Tables* (`tables`): the fingerprint is the graph's; ids are in range; residences tile the buffers and
-//!    stay inside their space; offsets are aligned, inside a buffer too unless what stays there may lie beside others; sizes and scratch are the graph's; weights and the
-//!    caller's inputs have no residence; in safe mode no byte is reserved twice.
+//!    stay inside their space; offsets are aligned, inside a buffer too unless what stays there may lie beside
+//!    others; sizes and scratch are the graph's; weights and the caller's inputs have no residence; in safe mode no
+//!    byte is reserved twice.
 //! 2. *Protocol* (`replay`): runs happen once and in schedule order, every operator runs, each after the
 //!    writers of what it reads; a residence is allocated once, just before the run that needs it first, and
 //!    freed once, after its last use; what is not an output is freed; spans say the same as the events;

@@ -23,7 +23,7 @@ use crate::{
     SpaceKind, Step, TensorId, TensorKind,
 };
 use holders::Holders;
-use permissions::{Outcome, Permissions, TWO_OVERWRITTEN};
+use permissions::{ANOTHER_INPUT, Outcome, Permissions};
 
 /// What the replay found.
 pub(super) struct Replayed {
@@ -338,7 +338,7 @@ impl<'a> Replay<'a> {
             match self.may_share(&permissions, &encounter) {
                 Ok(Outcome::Shared) => {}
                 Ok(Outcome::Overwritten) if written_over == Some(encounter.new) => {
-                    self.held_twice(&encounter, TWO_OVERWRITTEN);
+                    self.held_twice(&encounter, ANOTHER_INPUT);
                 }
                 Ok(Outcome::Overwritten) => {
                     written_over = Some(encounter.new);

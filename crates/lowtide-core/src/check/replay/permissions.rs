@@ -17,7 +17,7 @@ use crate::{Bytes, Graph, Occupant, Plan, ResidenceId, RunId, Sharing, TensorId,
 use std::collections::BTreeSet;
 
 const NOT_ALLOWED: &str = "nothing allows that";
-const ANOTHER_INPUT: &str = "another input of the operator lies on the same bytes";
+pub(super) const ANOTHER_INPUT: &str = "another input of the operator lies on the same bytes";
 const ANOTHER_PLACE: &str = "the input lies at another place";
 
 /// What happens to the bytes of the old one.
@@ -247,5 +247,3 @@ impl Replay<'_> {
         Range::new(self.address(id), self.plan.residences[id].size.bound())
     }
 }
-
-pub(super) const TWO_OVERWRITTEN: &str = ANOTHER_INPUT;
