@@ -152,6 +152,9 @@ fn wrong_ids_are_named_with_their_owner() {
     check_error("\"inputs\": [0, 1]", "\"inputs\": [0, 99]", &["`conv`", "t99"]);
     check_error("\"of\": 4", "\"of\": 4294967296", &["op3", "mutates[0].of is 4294967296"]);
     check_error("\"of\": 4", "\"of\": 0", &["mutation names `x`"]);
+    check_error("\"mutates\"", "\"pieces\"", &["op3", "pieces[0].offset is null"]);
+    let beyond = "\"pieces\": [{\"output\": 5, \"of\": 4, \"offset\": 1}], \"mutates_not\"";
+    check_error("\"mutates\"", beyond, &["piece `", "ends at byte"]);
 }
 
 #[test]
