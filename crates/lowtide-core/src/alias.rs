@@ -128,7 +128,9 @@ fn links(
             let (output, link) = match *sharing {
                 Sharing::View { output, of, offset } => (output, Link::View { of, offset }),
                 Sharing::Mutates { output, of } => (output, Link::Mutation { of, by }),
-                Sharing::MayOverwrite { .. } | Sharing::PartOf { .. } => continue,
+                Sharing::MayOverwrite { .. } | Sharing::PartOf { .. } | Sharing::PieceOf { .. } => {
+                    continue;
+                }
             };
             if links[output].replace(link).is_some() {
                 let tensor = tensors[output].label(output);

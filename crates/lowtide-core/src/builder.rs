@@ -17,6 +17,7 @@
 use crate::alias::Storages;
 use crate::index::Id;
 use crate::order::Readiness;
+use crate::origins::Origins;
 use crate::{
     Align, Bytes, Fingerprint, Graph, IndexVec, Lists, Op, OpId, Sharing, Size, Tensor, TensorId,
     TensorKind,
@@ -74,6 +75,14 @@ pub enum GraphError {
     /// A part that ends beyond its whole.
     #[error("part `{part}` ends at byte {end} of `{whole}`, which has {size}")]
     PartOutside { part: String, whole: String, end: u64, size: Size },
+    /// A piece that ends beyond what it is a piece of.
+    #[error("piece `{piece}` ends at byte {end} of `{base}`, which has {size}")]
+    PieceOutside { piece: String, base: String, end: u64, size: Size },
+    /// A piece that has no bytes of its own.
+    #[error(
+        "operator `{op}`: output `{tensor}` is declared a piece, and a view or a mutated value"
+    )]
+    PieceShares { op: String, tensor: String },
     /// A mutation that would change a tensor's size.
     #[error("mutated value `{tensor}` takes {size}, but `{of}` takes {of_size}")]
     MutationResizes { tensor: String, size: Size, of: String, of_size: Size },
@@ -122,6 +131,7 @@ impl GraphBuilder {
             Sharing::Mutates { .. } => 1,
             Sharing::MayOverwrite { .. } => 2,
             Sharing::PartOf { .. } => 3,
+            Sharing::PieceOf { .. } => 4,
         });
         let mut seen = BTreeSet::new();
         op.sharing.retain(|&sharing| seen.insert(sharing));
@@ -152,6 +162,7 @@ impl GraphBuilder {
             readers,
             storages,
             parts: IndexVec::new(),
+            origins: Origins::default(),
             kept: IndexVec::new(),
             file_order: Vec::new(),
             fingerprint,
@@ -162,26 +173,56 @@ impl GraphBuilder {
             graph.file_order = topological(&graph)?;
         }
         graph.parts = parts(&graph);
+        graph.origins = Origins::build(&graph);
         graph.kept = kept(&graph);
         Ok(graph)
     }
 }
 
-/// Which storages may lie inside an output: parts, and what a part may be written over.
+/// See [`Graph::is_part`].
 fn parts(graph: &Graph) -> IndexVec<TensorId, bool> {
-    let mut parts = IndexVec::filled(graph.tensors.len(), false);
-    for &op in graph.file_order.iter().rev() {
-        for sharing in &graph.ops[op].sharing {
-            match *sharing {
-                Sharing::PartOf { input, .. } => parts[graph.storage(input)] = true,
-                Sharing::MayOverwrite { output, of } if parts[output] => {
-                    parts[graph.storage(of)] = true;
-                }
-                _ => {}
-            }
+    let len = graph.tensors.len();
+    let mut over = Vec::new();
+    for sharing in graph.ops.iter().flat_map(|op| &op.sharing) {
+        if let Sharing::MayOverwrite { output, of } = *sharing {
+            let (output, of) = (graph.storage(output), graph.storage(of));
+            over.extend([(output, of), (of, output)]);
         }
     }
+    let over = Lists::group(len, &over);
+    let inners = inners(graph);
+    let mut parts = IndexVec::filled(len, false);
+    let mut reached: Vec<TensorId> = inners.iter().map(|&(inner, _)| inner).collect();
+    while let Some(storage) = reached.pop() {
+        if !std::mem::replace(&mut parts[storage], true) {
+            reached.extend_from_slice(&over[storage]);
+        }
+    }
+    // How often each storage lies in another one, or holds one.
+    let mut related = IndexVec::filled(len, 0);
+    for &(inner, outer) in &inners {
+        related[inner] += 1;
+        related[outer] += 1;
+    }
+    for (_, outer) in inners.into_iter().filter(|&(inner, _)| related[inner] > 1) {
+        parts[outer] = true;
+    }
     parts
+}
+
+/// The storage of each part or piece with the one that it may lie in.
+fn inners(graph: &Graph) -> Vec<(TensorId, TensorId)> {
+    let pair = |sharing: &Sharing| match *sharing {
+        Sharing::PartOf { input, output, .. } => Some((input, output)),
+        Sharing::PieceOf { output, of, .. } => Some((output, of)),
+        Sharing::View { .. } | Sharing::Mutates { .. } | Sharing::MayOverwrite { .. } => None,
+    };
+    let pairs = graph.ops.iter().flat_map(|op| &op.sharing).filter_map(pair);
+    let mut pairs: Vec<_> =
+        pairs.map(|(inner, outer)| (graph.storage(inner), graph.storage(outer))).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 /// Which storages hold an output.
@@ -241,6 +282,7 @@ fn check_sharing(
         Sharing::Mutates { output, of } => ("mutation", of, output),
         Sharing::MayOverwrite { output, of } => ("permission to overwrite", of, output),
         Sharing::PartOf { input, output, .. } => ("part", input, output),
+        Sharing::PieceOf { output, of, .. } => ("piece", of, output),
     };
     for (list, tensor, wanted) in [(&operands.0, input, "inputs"), (&operands.1, output, "outputs")]
     {
@@ -255,15 +297,60 @@ fn check_sharing(
             });
         }
     }
-    let Sharing::PartOf { input, output, offset } = sharing else { return Ok(()) };
-    let (part, whole) = (&tensors[input], &tensors[output]);
-    let (Some(bytes), Some(limit)) = (part.size.bound(), whole.size.bound()) else { return Ok(()) };
+    match sharing {
+        Sharing::PartOf { input, output, offset } => {
+            let Err((end, size)) = lies_inside(tensors, input, output, offset) else {
+                return Ok(());
+            };
+            let (part, whole) = (tensors[input].label(input), tensors[output].label(output));
+            Err(GraphError::PartOutside { part, whole, end, size })
+        }
+        Sharing::PieceOf { output, of, offset } => {
+            refuse_other_sharing(op, output, tensors)?;
+            let Err((end, size)) = lies_inside(tensors, output, of, offset) else { return Ok(()) };
+            let (piece, base) = (tensors[output].label(output), tensors[of].label(of));
+            Err(GraphError::PieceOutside { piece, base, end, size })
+        }
+        Sharing::View { .. } | Sharing::Mutates { .. } | Sharing::MayOverwrite { .. } => Ok(()),
+    }
+}
+
+/// That `inner` at `offset` ends inside `outer`, as far as sizes are known; otherwise where it ends, and where that does.
+fn lies_inside(
+    tensors: &IndexVec<TensorId, Tensor>,
+    inner: TensorId,
+    outer: TensorId,
+    offset: Bytes,
+) -> Result<(), (u64, Size)> {
+    let size = tensors[outer].size;
+    let (Some(bytes), Some(limit)) = (tensors[inner].size.bound(), size.bound()) else {
+        return Ok(());
+    };
     if offset.checked_add(bytes).is_some_and(|end| end <= limit) {
         return Ok(());
     }
-    let end = offset.0.saturating_add(bytes.0);
-    let (part, size) = (part.label(input), whole.size);
-    Err(GraphError::PartOutside { part, whole: whole.label(output), end, size })
+    Err((offset.0.saturating_add(bytes.0), size))
+}
+
+/// A view or a mutated value has no bytes that could lie elsewhere. They come first among what an operator shares.
+fn refuse_other_sharing(
+    op: &Op,
+    piece: TensorId,
+    tensors: &IndexVec<TensorId, Tensor>,
+) -> Result<(), GraphError> {
+    let takes_bytes = |sharing: &Sharing| match *sharing {
+        Sharing::View { output, .. } | Sharing::Mutates { output, .. } => output == piece,
+        _ => false,
+    };
+    let mut obligations = op
+        .sharing
+        .iter()
+        .take_while(|sharing| matches!(sharing, Sharing::View { .. } | Sharing::Mutates { .. }));
+    if !obligations.any(takes_bytes) {
+        return Ok(());
+    }
+    let tensor = tensors[piece].label(piece);
+    Err(GraphError::PieceShares { op: op.label().to_owned(), tensor })
 }
 
 /// All sizes together, each padded to the largest alignment, stay below the limit.
@@ -378,4 +465,57 @@ fn cycle(graph: &Graph, readiness: &Readiness<'_>) -> String {
     names.push(if next == op { names[0].clone() } else { "...".to_owned() });
     names.reverse();
     names.join(" -> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Size = Size::Fixed(Bytes(64));
+
+    /// `a -> p`, where `p` is a piece of `a` from here on, and more.
+    fn piece(offset: u64, more: Option<Sharing>) -> Result<Graph, GraphError> {
+        let mut b = GraphBuilder::new("piece");
+        let (a, p) = (b.input("a", SIZE), b.computed("p", Size::Fixed(Bytes(16))));
+        let piece = Sharing::PieceOf { output: p, of: a, offset: Bytes(offset) };
+        let mut op = Op::new("slice", "Slice", [a], [p]).sharing(piece);
+        op.sharing.extend(more);
+        b.op(op);
+        b.finish()
+    }
+
+    #[test]
+    fn a_piece_lies_inside_its_base_and_has_bytes_of_its_own() {
+        assert!(piece(48, None).is_ok());
+        let message = |offset, more| piece(offset, more).unwrap_err().to_string();
+        assert_eq!(message(49, None), "piece `p` ends at byte 65 of `a`, which has 64 B");
+        let [of, output] = [0, 1].map(TensorId::new);
+        let view = Sharing::View { output, of, offset: None };
+        let wanted =
+            "operator `slice`: output `p` is declared a piece, and a view or a mutated value";
+        assert_eq!(message(0, Some(view)), wanted);
+        let foreign = Sharing::PieceOf { output: of, of, offset: Bytes::ZERO };
+        let wanted = "operator `slice`: a piece names `a`, which is not one of its outputs";
+        assert_eq!(message(0, Some(foreign)), wanted);
+    }
+
+    /// `x -> a -> r -> w`: `r` is written over `a` and is a part of `w`; of which `p` is a piece, written over by `q`.
+    #[test]
+    fn what_lies_beside_others_and_what_shares_its_place_is_a_part() {
+        let mut b = GraphBuilder::new("parts");
+        let x = b.input("x", SIZE);
+        let [a, r, w, p, q, y] = ["a", "r", "w", "p", "q", "y"].map(|name| b.computed(name, SIZE));
+        let over = |output, of| Sharing::MayOverwrite { output, of };
+        b.op(Op::new("a", "A", [x], [a]));
+        b.op(Op::new("r", "R", [a], [r]).sharing(over(r, a)));
+        let part = Sharing::PartOf { input: r, output: w, offset: Bytes::ZERO };
+        b.op(Op::new("w", "W", [r], [w]).sharing(part));
+        let piece = Sharing::PieceOf { output: p, of: w, offset: Bytes::ZERO };
+        b.op(Op::new("p", "P", [w], [p]).sharing(piece));
+        b.op(Op::new("q", "Q", [p], [q]).sharing(over(q, p)));
+        b.op(Op::new("y", "Y", [q], [y]));
+        let graph = b.finish().expect("a graph");
+        let parts = [x, a, r, w, p, q, y].map(|tensor| graph.is_part(tensor));
+        assert_eq!(parts, [false, true, true, false, true, true, false]);
+    }
 }

@@ -84,6 +84,7 @@ impl Words {
             Sharing::Mutates { output, of } => (2, output, of, Bytes::ZERO),
             Sharing::MayOverwrite { output, of } => (3, output, of, Bytes::ZERO),
             Sharing::PartOf { input, output, offset } => (4, input, output, offset),
+            Sharing::PieceOf { output, of, offset } => (5, output, of, offset),
         };
         self.put(tag);
         self.ids(&[a, b]);

@@ -12,6 +12,7 @@
 //! satisfies data and mutations; the sum of all sizes stays below [`Bytes::MAX_TOTAL`].
 
 use crate::alias::{Extent, Storages};
+use crate::origins::Origins;
 use crate::{Bytes, DType, Dim, Fingerprint, IndexVec, Lists, OpId, Order, Size, TensorId};
 
 /// Where the value of a tensor comes from.
@@ -148,6 +149,15 @@ pub enum Sharing {
         /// Where the part lies in the whole.
         offset: Bytes,
     },
+    /// Permission: `output` may lie inside `of` at `offset`, so that the operator need not copy it.
+    PieceOf {
+        /// The piece.
+        output: TensorId,
+        /// What it is a piece of.
+        of: TensorId,
+        /// Where it starts in that.
+        offset: Bytes,
+    },
 }
 
 /// One resolved graph. Made by [`GraphBuilder`](crate::GraphBuilder), never changed.
@@ -161,6 +171,7 @@ pub struct Graph {
     pub(crate) readers: Lists<TensorId, OpId>,
     pub(crate) storages: Storages,
     pub(crate) parts: IndexVec<TensorId, bool>,
+    pub(crate) origins: Origins,
     pub(crate) kept: IndexVec<TensorId, bool>,
     pub(crate) file_order: Vec<OpId>,
     pub(crate) fingerprint: Fingerprint,
@@ -244,10 +255,31 @@ impl Graph {
         weights.filter_map(|tensor| tensor.size.bound()).sum()
     }
 
-    /// Whether this storage may lie inside the output of an operator that takes it as a part, or on such a
-    /// one: then it may begin at any of its elements, and is not padded.
+    /// Whether this storage may lie beside others inside a buffer: then it may begin there at any multiple of its
+    /// element, and is not padded. So may parts and pieces, what is written over one or overwritten by one, and a
+    /// whole (or base) of which a part also belongs to another whole, which can go on where the first one ends.
     pub fn is_part(&self, tensor: TensorId) -> bool {
         self.parts[tensor]
+    }
+
+    /// The least bytes that these storages, each with its value, take together, if each that cannot share bytes takes
+    /// `reserved`. What is the same by the declarations of parts and pieces may lie in one place, so it counts once.
+    pub fn least_bytes(
+        &self,
+        mut storages: Vec<TensorId>,
+        reserved: impl Fn(TensorId) -> Bytes,
+    ) -> Bytes {
+        storages.sort_unstable();
+        storages.dedup();
+        let is_placed = |&storage: &TensorId| reserved(storage) > Bytes::ZERO;
+        let (named, others): (Vec<TensorId>, Vec<TensorId>) =
+            storages.into_iter().filter(is_placed).partition(|&t| self.origins.is_named(t));
+        let padding = |&storage: &TensorId| {
+            reserved(storage).saturating_sub(self.tensors[storage].size.bound().unwrap_or_default())
+        };
+        let apart: Bytes = others.into_iter().map(&reserved).sum();
+        let padding: Bytes = named.iter().map(padding).sum();
+        apart + padding + self.origins.distinct(self, &named)
     }
 
     /// Whether an output of the graph lies in this storage, so that it is kept to the end.

@@ -31,6 +31,7 @@ mod index;
 mod model;
 pub mod operator;
 mod order;
+mod origins;
 mod plan;
 mod problem;
 mod shape;

@@ -11,10 +11,11 @@
 use crate::call::{Call, Facts, ShapeRule};
 use crate::cost::CostRule;
 use crate::fact::Fact;
+use crate::inside::InsideRule;
 use crate::kernels::KernelRule;
 use crate::scratch::ScratchRule;
 use lowtide_core::Operator;
-use lowtide_core::operator::{Kernel, NoKernel, Work};
+use lowtide_core::operator::{Inside, Kernel, NoKernel, Work};
 
 pub(crate) use lowtide_core::operator::SharingRule as Rule;
 
@@ -27,6 +28,8 @@ pub(crate) struct Declaration {
     pub(crate) kind: &'static str,
     /// How its first output relates to its inputs.
     pub(crate) rule: Rule,
+    /// What lies inside what, if it only moves bytes.
+    pub(crate) inside: Option<InsideRule>,
     /// What is known of its outputs, if a rule tells.
     pub(crate) shape: Option<ShapeRule>,
     /// How much it calculates, if that is not what most types of its family do.
@@ -41,6 +44,12 @@ impl Declaration {
     /// The same type with a shape rule.
     pub(crate) const fn shape(mut self, rule: ShapeRule) -> Self {
         self.shape = Some(rule);
+        self
+    }
+
+    /// The same type with a rule of what lies inside what.
+    pub(crate) const fn inside(mut self, rule: InsideRule) -> Self {
+        self.inside = Some(rule);
         self
     }
 
@@ -65,7 +74,9 @@ impl Declaration {
 
 /// A row of a type with this sharing rule.
 pub(crate) const fn row(kind: &'static str, rule: Rule) -> Declaration {
-    Declaration { domain: "", kind, rule, shape: None, cost: None, scratch: None, kernel: None }
+    let domain = "";
+    let (inside, shape, cost, scratch, kernel) = (None, None, None, None, None);
+    Declaration { domain, kind, rule, inside, shape, cost, scratch, kernel }
 }
 
 impl Operator for Declaration {
@@ -83,6 +94,10 @@ impl Operator for Declaration {
 
     fn sharing(&self) -> Rule {
         self.rule
+    }
+
+    fn inside(&self, call: &Call<'_>, outputs: &[Option<&Fact>]) -> Vec<Inside> {
+        self.inside.and_then(|rule| rule(call, outputs)).unwrap_or_default()
     }
 
     fn work(&self, call: &Call<'_>, outputs: &[&Fact]) -> Option<Work> {

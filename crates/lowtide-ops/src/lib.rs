@@ -17,6 +17,7 @@ mod declaration;
 mod dim_text;
 mod error;
 mod infer;
+mod inside;
 mod kernels;
 mod known;
 mod prepare;

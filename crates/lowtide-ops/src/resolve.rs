@@ -53,11 +53,11 @@ pub fn resolve(
     check_declared(source, config)?;
     let Inferred { facts, mut contradictions } = infer(model, graph, config, registry);
     let tensors = tensors(source, &facts, config)?;
-    let Shares { of_op, contradictions: of_views } = sharing::shares(source, &tensors, registry);
+    let known = Known { model, source, facts: &facts, registry };
+    let Shares { of_op, contradictions: of_views } = sharing::shares(known, &tensors);
     for (op, line) in of_views {
         contradictions.entry((graph, op)).or_insert(line);
     }
-    let known = Known { model, source, facts: &facts, registry };
     let costs = cost::costs(known, &tensors, &of_op);
     let is_unknown = |id: &TensorId| tensors[*id].size == Size::Unknown;
     let unknown_tensors = tensors.ids().filter(is_unknown).collect();

@@ -7,15 +7,18 @@
 //! ~~~
 //! A view is taken only if it is as large as its base, or one of the sizes is not known: then the file
 //! cannot contradict it. An output may lie on an input only if both have the same fixed number of equally
-//! wide elements: then nothing was broadcast, and element i comes to lie on element i.
+//! wide elements: then nothing was broadcast, and element i comes to lie on element i. Parts and pieces have fixed
+//! sizes and lie in memory that a plan may place: neither a weight's nor the caller's. What a whole has twice is no
+//! part of it, as it cannot lie in two places.
 //! Cost: linear.
 
-use lowtide_core::operator::SharingRule;
+use crate::known::Known;
+use lowtide_core::operator::{Inside, SharingRule};
 use lowtide_core::{
-    Bytes, Dim, IndexVec, Lists, ModelGraph, ModelOp, OpId, Operator, Registry, Sharing, Size,
-    Tensor, TensorId, TensorKind,
+    Bytes, Dim, IndexVec, Lists, ModelOp, OpId, Operator, Registry, Sharing, Size, Tensor,
+    TensorId, TensorKind,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the operators of a graph share.
 #[derive(Debug)]
@@ -27,11 +30,8 @@ pub(crate) struct Shares {
 }
 
 /// Applies the rules of all operators.
-pub(crate) fn shares(
-    model: &ModelGraph,
-    tensors: &IndexVec<TensorId, Tensor>,
-    registry: &Registry,
-) -> Shares {
+pub(crate) fn shares(known: Known<'_>, tensors: &IndexVec<TensorId, Tensor>) -> Shares {
+    let (model, registry) = (known.source, known.registry);
     let rules: Vec<SharingRule> = model.ops.iter().map(|op| rule(registry, op)).collect();
     let rules: IndexVec<OpId, SharingRule> = IndexVec::from(rules);
     let mut contradictions = Vec::new();
@@ -53,6 +53,12 @@ pub(crate) fn shares(
         };
         let permitted = overwrites(op, rules[id]).into_iter().filter(fits);
         of_op[id].extend(permitted.map(|(output, of)| Sharing::MayOverwrite { output, of }));
+        let is_placed = |tensor: TensorId| callers[tensor].is_none();
+        of_op[id].extend(inside(known, op, tensors).filter(|sharing| match *sharing {
+            Sharing::PartOf { input, .. } => is_placed(input),
+            Sharing::PieceOf { of, .. } => is_placed(of),
+            _ => false,
+        }));
     }
     Shares { of_op, contradictions }
 }
@@ -139,6 +145,39 @@ fn overwrites(op: &ModelOp, rule: SharingRule) -> Vec<(TensorId, TensorId)> {
     let positions = rule.overwrites(op).into_iter();
     let inputs = positions.filter_map(|position| op.inputs.get(position).copied().flatten());
     inputs.filter(|&input| seen.insert(input)).map(|input| (output, input)).collect()
+}
+
+/// Parts and pieces of an operator, as far as the sizes agree.
+fn inside<'a>(
+    known: Known<'a>,
+    op: &'a ModelOp,
+    tensors: &'a IndexVec<TensorId, Tensor>,
+) -> impl Iterator<Item = Sharing> + 'a {
+    let (inputs, outputs) = (known.facts(&op.inputs), known.facts(&op.outputs));
+    let rule = known.operator(op).map(|rule| rule.inside(&known.call(op, &inputs), &outputs));
+    let operand = |list: &[Option<TensorId>], at: usize| list.get(at).copied().flatten();
+    let mut counts = BTreeMap::new();
+    for &input in op.inputs.iter().flatten() {
+        *counts.entry(input).or_insert(0) += 1;
+    }
+    let ends_inside = |inner: TensorId, outer: TensorId, offset: Bytes| {
+        let bytes = tensors[inner].size.fixed().filter(|&bytes| bytes > Bytes::ZERO)?;
+        let end = offset.checked_add(bytes)?;
+        tensors[outer].size.fixed().filter(|&size| end <= size)
+    };
+    rule.unwrap_or_default().into_iter().filter_map(move |inside| match inside {
+        Inside::Part { input, offset } => {
+            let (input, output) = (operand(&op.inputs, input)?, operand(&op.outputs, 0)?);
+            let is_once = counts.get(&input) == Some(&1);
+            ends_inside(input, output, offset).filter(|_| is_once)?;
+            Some(Sharing::PartOf { input, output, offset })
+        }
+        Inside::Piece { output, offset } => {
+            let (of, output) = (operand(&op.inputs, 0)?, operand(&op.outputs, output)?);
+            ends_inside(output, of, offset)?;
+            Some(Sharing::PieceOf { output, of, offset })
+        }
+    })
 }
 
 /// Whether element i of one takes the place of element i of the other.
@@ -271,6 +310,112 @@ mod tests {
             );
             assert_eq!(shares(&resolved.unwrap().graph), wanted);
         }
+    }
+
+    #[test]
+    fn parts_lie_one_behind_the_other() {
+        let a = ["input x 2 3", "a 2 3 = Conv(x)", "b 1 3 = Conv(x)"];
+        let of = |more: &[&str], wanted: &str| check(&[&a[..], more].concat(), wanted);
+        of(&["y 3 3 = Concat(a, b) {axis=0}"], "a at 0 B of y, b at 24 B of y");
+        of(&["y 3 3 = Concat(a, b) {axis=-2}"], "a at 0 B of y, b at 24 B of y");
+        of(&["c 2 3 = Conv(x)", "y 2 6 = Concat(a, c) {axis=1}"], "");
+        of(&["y 5 3 = Concat(a, b, a) {axis=0}"], "b at 24 B of y");
+        of(
+            &[
+                "v 1 2 3 = Unsqueeze(a)",
+                "u 1 1 3 = Unsqueeze(b)",
+                "y 1 3 3 = Concat(u, v) {axis=1}",
+            ],
+            "v in a, u in b, u at 0 B of y, v at 12 B of y",
+        );
+    }
+
+    #[test]
+    fn what_no_plan_places_is_no_part() {
+        let a = ["input x 3", "weight w 3", "v 3 = Identity(x)", "a 3 = Conv(x)"];
+        let call = "y 12 = Concat(x, a, w, v) {axis=0}";
+        check(&[&a[..], &[call]].concat(), "v in x, a at 12 B of y");
+        check(&["input x 4", "a 2; b 2 = Split(x)", "y 4 = Conv(a, b)"], "");
+    }
+
+    #[test]
+    fn parts_have_fixed_sizes_and_whole_bytes() {
+        check(
+            &["input x ? 3", "a ? 3 = Conv(x)", "b 1 3 = Conv(x)", "y ? 3 = Concat(a, b) {axis=0}"],
+            "",
+        );
+        check(
+            &[
+                "input x u4 2",
+                "a u4 2 = Conv(x)",
+                "b u4 2 = Conv(x)",
+                "y u4 4 = Concat(a, b) {axis=0}",
+            ],
+            "",
+        );
+    }
+
+    #[test]
+    fn pieces_are_runs_of_elements() {
+        let a = ["input x 4 6", "a 4 6 = Conv(x)", "weight o i64 1 = 1", "weight t i64 1 = 3"];
+        let of = |more: &[&str], wanted: &str| {
+            check(&[&a[..], more, &["z 1 = Conv(x)"]].concat(), wanted);
+        };
+        of(&["p 2 6; q 2 6 = Split(a)"], "p at 0 B of a, q at 48 B of a");
+        of(&["p 4 3; q 4 3 = Split(a) {axis=1}"], "");
+        of(
+            &["opset 11", "p 1 6; q 3 6 = Split(a) {split=[1, 3]}"],
+            "p at 0 B of a, q at 24 B of a",
+        );
+        of(&["y 2 6 = Slice(a, o, t)"], "y at 24 B of a");
+        of(&["y 4 2 = Slice(a, o, t, o)"], "");
+        of(&["opset 9", "y 1 2 = Slice(a) {starts=[2, -3], ends=[3, -1]}"], "y at 60 B of a");
+        of(&["opset 9", "y 4 6 = Slice(a) {starts=[-9], ends=[9]}"], "y at 0 B of a");
+    }
+
+    #[test]
+    fn a_slice_with_steps_is_no_run() {
+        let lists = [
+            "weight s i64 1 = 3",
+            "weight e i64 1 = 0",
+            "weight o i64 1 = 0",
+            "weight t i64 1 = -1",
+        ];
+        let call = ["input x 4", "a 4 = Conv(x)", "y 3 = Slice(a, s, e, o, t)", "z 1 = Conv(x)"];
+        check(&[&lists[..], &call].concat(), "");
+        let call =
+            ["input x 4 2", "a 4 2 = Conv(x)", "y 1 2 = Slice(a, s, t, o, u)", "z 1 = Conv(x)"];
+        let lists = [
+            "weight s i64 1 = 2",
+            "weight o i64 1 = 0",
+            "weight t i64 1 = 1",
+            "weight u i64 1 = -1",
+        ];
+        check(&[&lists[..], &call].concat(), "y at 16 B of a");
+    }
+
+    #[test]
+    fn indices_that_follow_each_other_are_a_piece() {
+        let of = |index: &str, call: &str, wanted: &str| {
+            check(&["input x 4 6", "a 4 6 = Conv(x)", index, call, "z 1 = Conv(x)"], wanted);
+        };
+        of("weight i i64 = 2", "y 6 = Gather(a, i)", "y at 48 B of a");
+        of("weight i i64 = -1", "y 6 = Gather(a, i)", "y at 72 B of a");
+        of("weight i i64 2 = 1 2", "y 2 6 = Gather(a, i)", "y at 24 B of a");
+        of("weight i i64 2 = 2 1", "y 2 6 = Gather(a, i)", "");
+        of("weight i i64 = 1", "y 4 = Gather(a, i) {axis=1}", "");
+    }
+
+    #[test]
+    fn what_moves_nothing_is_all_of_its_input() {
+        let of = |call: &str, wanted: &str| {
+            let x = "input x 1 4 6";
+            check(&[x, "a 1 4 6 = Relu(x)", call, "z 1 = Conv(x)"], wanted);
+        };
+        of("y 4 1 6 = Transpose(a) {perm=[1, 0, 2]}", "a on x, y at 0 B of a");
+        of("y 6 1 4 = Transpose(a) {perm=[2, 0, 1]}", "a on x");
+        of("y 1 4 6 = Pad(a) {pads=[0, 0, 0, 0, 0, 0]}", "a on x, y at 0 B of a");
+        of("y 1 4 6 = Pad(a) {pads=[0, 1, 0, 0, -1, 0]}", "a on x");
     }
 
     #[test]

@@ -247,13 +247,20 @@ pub(crate) fn resolve_with(
     resolve(&model(lines, outputs), GraphId::new(0), config, &crate::standard())
 }
 
-/// All sharing of a graph: `y in x` for a view, `y on x` for a permission to overwrite.
+/// All sharing of a graph: `y in x` for a view, `y on x` for a permission to overwrite, `a at 0 B of y` for a part or
+/// a piece.
 pub(crate) fn shares(graph: &Graph) -> String {
     let name = |id: TensorId| &graph.tensors()[id].name;
     let text = |sharing: &Sharing| match *sharing {
         Sharing::View { output, of, .. } => format!("{} in {}", name(output), name(of)),
         Sharing::MayOverwrite { output, of } => format!("{} on {}", name(output), name(of)),
-        ref other => format!("{other:?}"),
+        Sharing::PartOf { input, output, offset } => {
+            format!("{} at {offset} of {}", name(input), name(output))
+        }
+        Sharing::PieceOf { output, of, offset } => {
+            format!("{} at {offset} of {}", name(output), name(of))
+        }
+        Sharing::Mutates { .. } => format!("{sharing:?}"),
     };
     let all = graph.ops().iter().flat_map(|op| &op.sharing).map(text);
     all.collect::<Vec<_>>().join(", ")

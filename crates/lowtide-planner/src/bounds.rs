@@ -48,11 +48,8 @@ impl Sizes<'_> {
     }
 
     fn sum(&self, tensors: impl Iterator<Item = TensorId>) -> Bytes {
-        let mut storages: Vec<TensorId> =
-            tensors.map(|tensor| self.graph.storage(tensor)).collect();
-        storages.sort_unstable();
-        storages.dedup();
-        storages.into_iter().map(|storage| self.storage(storage)).sum()
+        let storages = tensors.map(|tensor| self.graph.storage(tensor)).collect();
+        self.graph.least_bytes(storages, |storage| self.storage(storage))
     }
 
     fn outputs(&self) -> Bytes {
@@ -66,11 +63,18 @@ impl Sizes<'_> {
     fn working_set(&self, op: OpId) -> Bytes {
         let row = &self.graph.ops()[op];
         let all = self.sum(row.inputs.iter().chain(&row.outputs).copied());
-        let saved = self.sum(row.sharing.iter().filter_map(|sharing| match *sharing {
-            Sharing::MayOverwrite { output, .. } => Some(output),
-            Sharing::PartOf { input, .. } => Some(input),
-            Sharing::View { .. } | Sharing::Mutates { .. } => None,
-        }));
+        // Parts and pieces may lie inside others: the sum counts them once.
+        let mut overwriting: Vec<TensorId> = row
+            .sharing
+            .iter()
+            .filter_map(|sharing| match *sharing {
+                Sharing::MayOverwrite { output, .. } => Some(output),
+                _ => None,
+            })
+            .collect();
+        overwriting.sort_unstable();
+        overwriting.dedup();
+        let saved = overwriting.into_iter().map(|output| self.storage(output)).sum();
         (all + self.padded(row.scratch.bound())).saturating_sub(saved)
     }
 }

@@ -4,6 +4,8 @@
 //! run 3: Add(a, w) -> b      a  arena [0, 4096)      b lies on a: the kernel gets the bytes once,
 //!                            w  weight 7              as output 0, and hears that input 0 is in it
 //!                            b  arena [0, 4096)
+//! run 4: Split(b) -> p, q    p  arena [0, 1024)      p lies where it begins in b: nobody writes it;
+//!                            q  arena [8192, ..)      the kernel writes q only
 //! ~~~
 //! A plan is checked before it comes here. Still nothing of that is relied on for the safety of memory: a [`BoundRun`]
 //! can only be made of ranges that are proven apart here, once, so that slices of them never overlap. Cost: the square
@@ -12,8 +14,10 @@
 use crate::SessionError;
 use lowtide_core::operator::{Operand, Prepared, Program};
 use lowtide_core::{
-    Bytes, DType, Graph, Id, IndexVec, OpId, Owner, Plan, ResidenceId, RunId, TensorId, TensorKind,
+    Bytes, DType, Graph, Id, IndexVec, OpId, Owner, Plan, ResidenceId, RunId, Sharing, TensorId,
+    TensorKind,
 };
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Bytes of an input.
@@ -109,6 +113,42 @@ impl BoundRun {
     }
 }
 
+/// Takes out of `writes` what the operator declares a piece of an input and what lies there already; whether that leaves
+/// nothing to write. What lies in an input anywhere else stays, and is refused by [`BoundRun::new`].
+fn leave_in_place(
+    sharing: &[Sharing],
+    reads: &[Option<Read>],
+    writes: &mut [Option<Write>],
+) -> bool {
+    let place = |of: TensorId| {
+        let read = reads.iter().flatten().find(|read| read.tensor == of)?;
+        if let Source::Arena(range) = &read.source { Some(range.clone()) } else { None }
+    };
+    let mut pieces = BTreeSet::new();
+    for sharing in sharing {
+        let &Sharing::PieceOf { output, of, offset: Bytes(offset) } = sharing else { continue };
+        let start = place(of).zip(usize::try_from(offset).ok());
+        if let Some((base, offset)) = start {
+            pieces.insert((output, base.start.saturating_add(offset), base.end));
+        }
+    }
+    let is_in_place = |write: &Write| {
+        let Range { start, end } = write.range;
+        let at = (write.tensor, start, end)..=(write.tensor, start, usize::MAX);
+        pieces.range(at).next().is_some()
+    };
+    let mut left = false;
+    let mut taken = false;
+    for write in writes {
+        if write.as_ref().is_some_and(is_in_place) {
+            *write = None;
+            taken = true;
+        }
+        left |= write.is_some();
+    }
+    taken && !left
+}
+
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start.max(b.start) < a.end.min(b.end)
 }
@@ -170,7 +210,7 @@ impl<'a> Binder<'a> {
         for (run, &op) in self.plan.schedule.iter_enumerated() {
             self.note_homes(run, op);
             let call = self.program.calls[op].as_ref();
-            runs.push(call.map(|call| self.bind_run(run, op, call)).transpose()?);
+            runs.push(call.map(|call| self.bind_run(run, op, call)).transpose()?.flatten());
         }
         let inputs =
             self.program.inputs.iter().map(|&id| self.input(id)).collect::<Result<_, _>>()?;
@@ -189,7 +229,13 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn bind_run(&self, run: RunId, op: OpId, call: &Prepared) -> Result<BoundRun, SessionError> {
+    /// The operands of a run; `None` if it has nothing to write.
+    fn bind_run(
+        &self,
+        run: RunId,
+        op: OpId,
+        call: &Prepared,
+    ) -> Result<Option<BoundRun>, SessionError> {
         let mut bindings = self.plan.bindings[run].iter().copied();
         let mut next = || bindings.next().flatten();
         let mut reads = Vec::with_capacity(call.inputs.len());
@@ -208,7 +254,11 @@ impl<'a> Binder<'a> {
             Some(_) => self.whole(next())?,
             None => 0..0,
         };
-        BoundRun::new(op, reads, writes, scratch).map_err(|operands| SessionError::Overlap {
+        if leave_in_place(&self.graph.ops()[op].sharing, &reads, &mut writes) {
+            return Ok(None);
+        }
+        let run = BoundRun::new(op, reads, writes, scratch);
+        run.map(Some).map_err(|operands| SessionError::Overlap {
             op: self.graph.op_label(op),
             operands: operands.map(|operand| operand.to_string()),
         })
@@ -330,6 +380,37 @@ mod tests {
         assert_eq!(two(4..6).unwrap_err(), "input 0 on scratch");
         let twice = bound(Vec::new(), vec![write(0..16), write(8..24)], 0..0);
         assert_eq!(twice.unwrap_err(), "output 0 on output 1");
+    }
+
+    /// Splits what lies at `[64, 128)` into outputs of 32 bytes that lie at `starts`, as pieces of it one behind the
+    /// other: which of them are written, and whether they can be.
+    fn split(starts: [usize; 2]) -> (Vec<bool>, bool, bool) {
+        let piece = |tensor, offset| Sharing::PieceOf {
+            output: TensorId::new(tensor),
+            of: TensorId::new(0),
+            offset: Bytes(offset),
+        };
+        let reads = vec![Some(read(64..128))];
+        let output = |(at, start): (u32, usize)| {
+            Some(Write { tensor: TensorId::new(at), ..write(start..start + 32) })
+        };
+        let mut writes: Vec<_> = (1..).zip(starts).map(output).collect();
+        let nothing = leave_in_place(&[piece(1, 0), piece(2, 32)], &reads, &mut writes);
+        let written = writes.iter().map(Option::is_some).collect();
+        (written, nothing, BoundRun::new(OpId::new(0), reads, writes, 0..0).is_ok())
+    }
+
+    #[test]
+    fn pieces_in_place_are_not_written() {
+        assert_eq!(split([64, 96]), (vec![false, false], true, true));
+        assert_eq!(split([64, 0]), (vec![false, true], false, true));
+        assert_eq!(split([0, 128]), (vec![true, true], false, true));
+    }
+
+    #[test]
+    fn pieces_at_another_place_are_refused() {
+        assert_eq!(split([96, 0]), (vec![true, true], false, false));
+        assert_eq!(split([64, 100]), (vec![false, true], false, false));
     }
 
     #[test]

@@ -166,24 +166,24 @@ fn certificate(graph: &Graph, plan: &Plan, proof: &Proof) -> Option<Bytes> {
 
 fn outputs(graph: &Graph, plan: &Plan) -> Bytes {
     let outputs = graph.tensors().iter_enumerated().filter(|(_, tensor)| tensor.is_output);
-    let storages: BTreeSet<TensorId> = outputs.map(|(id, _)| graph.storage(id)).collect();
-    storages.into_iter().map(|storage| reserved(graph, plan, storage)).sum()
+    let storages = outputs.map(|(id, _)| graph.storage(id)).collect();
+    graph.least_bytes(storages, |storage| reserved(graph, plan, storage))
 }
 
 /// What is there while `op` runs, less what could lie on something else that is there.
 fn working_set(graph: &Graph, plan: &Plan, op: OpId) -> Bytes {
     let row = &graph.ops()[op];
     let operands = row.inputs.iter().chain(&row.outputs);
-    let storages: BTreeSet<TensorId> = operands.map(|&tensor| graph.storage(tensor)).collect();
+    let storages = operands.map(|&tensor| graph.storage(tensor)).collect();
     let scratch = row.scratch.bound().map_or(Bytes::ZERO, |bytes| padded(plan, bytes));
-    let total: Bytes = storages.iter().map(|&storage| reserved(graph, plan, storage)).sum();
-    let shared = row.sharing.iter().filter_map(|sharing| match *sharing {
+    // Parts and pieces may lie inside others: `least_bytes` counts them once.
+    let total = graph.least_bytes(storages, |storage| reserved(graph, plan, storage));
+    let overwriting = row.sharing.iter().filter_map(|sharing| match *sharing {
         Sharing::MayOverwrite { output, .. } => Some(output),
-        Sharing::PartOf { input, .. } => Some(graph.storage(input)),
-        Sharing::View { .. } | Sharing::Mutates { .. } => None,
+        _ => None,
     });
-    let shared: BTreeSet<TensorId> = shared.collect();
-    let saved: Bytes = shared.into_iter().map(|tensor| reserved(graph, plan, tensor)).sum();
+    let overwriting: BTreeSet<TensorId> = overwriting.collect();
+    let saved: Bytes = overwriting.into_iter().map(|output| reserved(graph, plan, output)).sum();
     (total + scratch).saturating_sub(saved)
 }
 

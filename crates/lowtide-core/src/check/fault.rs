@@ -31,7 +31,7 @@ pub enum Fault {
     )]
     SplitElement { residence: ResidenceId, what: String, offset: u64, element: u64 },
     #[error(
-        "`{what}` ({residence}) lies at {offset} in its buffer, wanted a multiple of {align}, as it is no part of anything"
+        "`{what}` ({residence}) lies at {offset} in its buffer, wanted a multiple of {align}, as nothing lets it lie beside others"
     )]
     MisalignedPart { residence: ResidenceId, what: String, offset: u64, align: u64 },
     #[error("{what} is {found}, the limit is {limit}")]
@@ -91,6 +91,8 @@ pub enum Fault {
     },
     #[error("operator `{op}` at step {step} reads `{tensor}`, but finds {found}")]
     WrongBytes { op: String, step: Step, tensor: String, found: String },
+    #[error("from event {event} on too much lies in too much for the checker to follow")]
+    TooTangled { event: usize },
     #[error("output `{tensor}` is not held at the end")]
     OutputNotHeld { tensor: String },
     #[error("output `{tensor}` is overwritten at the end: it holds {found}")]

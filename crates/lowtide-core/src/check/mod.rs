@@ -12,17 +12,19 @@
 //! The rules, each a kind of [`Fault`]:
 //!
 //! 1. *Tables* (`tables`): the fingerprint is the graph's; ids are in range; residences tile the buffers and
-//!    stay inside their space; offsets are aligned, inside a buffer too unless the residence is a part; sizes and scratch are the graph's; weights and the
-//!    caller's inputs have no residence; in safe mode no byte is reserved twice.
+//!    stay inside their space; offsets are aligned, inside a buffer too unless what stays there may lie beside
+//!    others; sizes and scratch are the graph's; weights and the caller's inputs have no residence; in safe mode no
+//!    byte is reserved twice.
 //! 2. *Protocol* (`replay`): runs happen once and in schedule order, every operator runs, each after the
 //!    writers of what it reads; a residence is allocated once, just before the run that needs it first, and
 //!    freed once, after its last use; what is not an output is freed; spans say the same as the events;
 //!    bindings name the right residence.
-//! 3. *Bytes* (`replay`, `shadow`): no byte is held twice, unless the operator about to run may
-//!    overwrite the dying input with the output, byte for byte, and no other operand lies there, or the input
-//!    is a part of the output and lies in its place; what was overwritten is freed right after the run; what
-//!    is written is held; every read sees the bytes of the right writer, through
-//!    views and mutations; at the end every output of the graph is held and right.
+//! 3. *Bytes* (`replay`, `shadow`): what comes to lie on bytes that others hold keeps them: by the declarations of
+//!    parts and pieces it is to have, byte for byte, what is there already, and where it touches an operand of the
+//!    run, that operand lies where the operator declares it. Or it overwrites one dying input, byte for byte, as the
+//!    operator about to run may; no other operand lies there, and what was overwritten is freed right after the
+//!    run. What is written is held; every read sees the bytes of the right writer, or bytes that are the same by
+//!    declaration, through views and mutations; at the end every output of the graph is held and right.
 //! 4. *Claims* (`claims`, `bounds`): statistics are recomputed, certificates of bounds verified; those about
 //!    what is live only if the replay found no fault. A bound without a certificate is accepted as quoted,
 //!    unless the plan itself lies below it.

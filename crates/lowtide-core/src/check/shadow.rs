@@ -41,6 +41,18 @@ impl Range {
         self.end - self.start.offset
     }
 
+    /// What lies in both; empty, at some place, if nothing does.
+    pub(super) fn common(self, other: Self) -> Self {
+        let is_one_region = self.start.region == other.start.region;
+        let start = self.start.offset.max(other.start.offset);
+        let end = if is_one_region { self.end.min(other.end).max(start) } else { start };
+        Self { start: self.at(start), end }
+    }
+
+    pub(super) fn overlaps(self, other: Self) -> bool {
+        self.common(other).len() > 0
+    }
+
     fn at(self, offset: u64) -> Address {
         Address { region: self.start.region, offset }
     }
@@ -77,12 +89,25 @@ impl<T: Copy + PartialEq> Segments<T> {
         })
     }
 
-    /// Sets the bytes of `range`, which may be empty.
+    /// Sets the bytes of `range`, which may be empty. Neighbours of the same value become one segment.
     pub(super) fn set(&mut self, range: Range, value: T) {
         self.clear(range);
-        if range.len() > 0 {
-            self.rows.insert(range.start, (range.end, value));
+        if range.len() == 0 {
+            return;
         }
+        let (mut start, mut end) = (range.start, range.end);
+        if let Some(&(next_end, next)) = self.rows.get(&range.at(end))
+            && next == value
+        {
+            self.rows.remove(&range.at(end));
+            end = next_end;
+        }
+        if let Some((&before, &(reached, previous))) = self.rows.range(..start).next_back()
+            && (before.region, reached, previous) == (start.region, start.offset, value)
+        {
+            start = before;
+        }
+        self.rows.insert(start, (end, value));
     }
 
     /// Forgets the bytes of `range`; returns how many were set.
@@ -110,14 +135,18 @@ impl<T: Copy + PartialEq> Segments<T> {
         }
     }
 
-    /// The first thing in `range` that is not `wanted`.
-    pub(super) fn first_other(&self, range: Range, wanted: T) -> Option<Found<T>> {
+    /// The first thing in `range` that `is_right` does not take, told of each segment and its value.
+    pub(super) fn first_other(
+        &self,
+        range: Range,
+        mut is_right: impl FnMut(Range, T) -> bool,
+    ) -> Option<Found<T>> {
         let mut reached = range.start.offset;
         for (part, value) in self.overlapping(range) {
             if part.start.offset > reached {
                 return Some(Found::Nothing);
             }
-            if value != wanted {
+            if !is_right(part, value) {
                 return Some(Found::Other(value));
             }
             reached = part.end;
@@ -132,6 +161,10 @@ mod tests {
 
     fn range(start: u64, end: u64) -> Range {
         Range { start: Address { region: Region::Space(0), offset: start }, end }
+    }
+
+    fn is(wanted: char) -> impl Fn(Range, char) -> bool {
+        move |_, found| found == wanted
     }
 
     /// The model: one value a byte.
@@ -153,6 +186,17 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_of_one_value_become_one_segment() {
+        let mut segments = Segments::new();
+        segments.set(range(0, 2), 'a');
+        segments.set(range(4, 6), 'a');
+        segments.set(range(2, 4), 'a');
+        assert_eq!(segments.rows.len(), 1);
+        segments.set(range(6, 8), 'b');
+        assert_eq!((&*bytes(&segments), segments.rows.len()), ("aaaaaabb..", 2));
+    }
+
+    #[test]
     fn other_regions_are_not_touched() {
         let mut segments = Segments::new();
         let other = Range { start: Address { region: Region::Space(1), offset: 0 }, end: 9 };
@@ -167,10 +211,10 @@ mod tests {
         let mut segments = Segments::new();
         segments.set(range(0, 2), 'a');
         segments.set(range(3, 5), 'a');
-        assert_eq!(segments.first_other(range(0, 2), 'a'), None);
-        assert_eq!(segments.first_other(range(0, 5), 'a'), Some(Found::Nothing));
-        assert_eq!(segments.first_other(range(3, 5), 'b'), Some(Found::Other('a')));
-        assert_eq!(segments.first_other(range(4, 6), 'a'), Some(Found::Nothing));
+        assert_eq!(segments.first_other(range(0, 2), is('a')), None);
+        assert_eq!(segments.first_other(range(0, 5), is('a')), Some(Found::Nothing));
+        assert_eq!(segments.first_other(range(3, 5), is('b')), Some(Found::Other('a')));
+        assert_eq!(segments.first_other(range(4, 6), is('a')), Some(Found::Nothing));
     }
 
     #[test]
@@ -179,8 +223,8 @@ mod tests {
         segments.set(range(0, 4), 'a');
         segments.set(range(2, 2), 'b');
         assert_eq!(bytes(&segments), "aaaa......");
-        assert_eq!(segments.first_other(range(2, 2), 'z'), None);
+        assert_eq!(segments.first_other(range(2, 2), is('z')), None);
         assert_eq!(segments.overlapping(range(3, 3)).count(), 0);
-        assert_eq!(segments.first_other(range(3, 3), 'z'), None);
+        assert_eq!(segments.first_other(range(3, 3), is('z')), None);
     }
 }

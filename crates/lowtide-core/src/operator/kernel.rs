@@ -8,7 +8,8 @@
 //! ~~~
 //! A kernel never holds two references to the same bytes of which one can write: an input that shares bytes with an
 //! output is given as a place in that output. That happens only where the operator's sharing rule allows it: byte
-//! for byte for an overwritten input, at an offset for a part of a concatenation.
+//! for byte for an overwritten input, at an offset for a part of a concatenation. The other way round, an output that is
+//! a piece of an input and lies in it is not given at all: there is nothing to write.
 //!
 //! All memory comes with the call; in the steady state a kernel allocates nothing. What a library allocates on its own
 //! is declared by [`Kernel::hidden_bytes`].
@@ -152,7 +153,7 @@ values! {
 pub struct Operands<'a> {
     /// What is read.
     pub inputs: Vec<Option<Input<'a>>>,
-    /// What is written.
+    /// What is written. A piece that lies in its input already is absent, as is what nobody wants.
     pub outputs: Vec<Option<Output<'a>>>,
     /// As many bytes as the operator asked for (more at most by padding), aligned as the arena is; their content is
     /// left over from others.

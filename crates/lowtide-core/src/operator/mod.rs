@@ -26,7 +26,7 @@ pub use kernel::{
 pub use program::{Prepared, Program};
 pub use registry::Registry;
 
-use crate::{ModelOp, Value};
+use crate::{Bytes, ModelOp, Value};
 use std::fmt;
 
 /// One type of operator. Only its type has to be said; what an implementation leaves out is not known or not there.
@@ -51,6 +51,12 @@ pub trait Operator: fmt::Debug + Send + Sync {
         SharingRule::Copies
     }
 
+    /// Which operands may lie inside each other, since it only moves their bytes: told of the outputs that are wanted,
+    /// by position.
+    fn inside(&self, _call: &Call<'_>, _outputs: &[Option<&Fact>]) -> Vec<Inside> {
+        Vec::new()
+    }
+
     /// How much it calculates, given the outputs that are wanted.
     fn work(&self, _call: &Call<'_>, _outputs: &[&Fact]) -> Option<Work> {
         None
@@ -72,7 +78,26 @@ pub trait Operator: fmt::Debug + Send + Sync {
     }
 }
 
-/// How the first output of an operator relates to its inputs. Other outputs share nothing.
+/// An operand whose bytes are some of another one, as they are and in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inside {
+    /// An input is these bytes of the first output.
+    Part {
+        /// Its position.
+        input: usize,
+        /// Where it lies in the output.
+        offset: Bytes,
+    },
+    /// An output is these bytes of the first input.
+    Piece {
+        /// Its position.
+        output: usize,
+        /// Where it starts in the input.
+        offset: Bytes,
+    },
+}
+
+/// How the first output of an operator relates to its inputs, beside what lies inside what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharingRule {
     /// The bytes of input 0, read in another way.

@@ -1,5 +1,5 @@
 //! Random graphs for property tests and fuzz targets: views, mutations, permissions to overwrite, parts of a
-//! concat, scratch, several outputs, several readers, bounded and unknown sizes.
+//! concat, chains of concats, pieces of a split, scratch, several outputs, several readers, bounded and unknown sizes.
 //!
 //! ~~~text
 //! bytes of a fuzzer ──arbitrary──> choices ──GraphBuilder──> Graph
@@ -50,7 +50,7 @@ impl Limits {
 /// A random graph.
 pub fn graph(u: &mut Unstructured<'_>, limits: Limits) -> Result<Graph> {
     let builder = GraphBuilder::new("random");
-    let mut maker = Maker { limits, builder, values: Vec::new() };
+    let mut maker = Maker { limits, builder, values: Vec::new(), last_joined: None };
     maker.externals(u)?;
     let ops = u.int_in_range(1..=limits.max_ops)?;
     for number in 0..ops {
@@ -124,6 +124,9 @@ pub fn reordered(graph: &Graph, order: &[OpId]) -> (Graph, IndexVec<OpId, OpId>)
                 Sharing::PartOf { input, output, offset } => {
                     Sharing::PartOf { input: new(input), output: new(output), offset }
                 }
+                Sharing::PieceOf { output, of, offset } => {
+                    Sharing::PieceOf { output: new(output), of: new(of), offset }
+                }
             };
         }
         ids[id] = builder.op(op);
@@ -164,6 +167,8 @@ struct Maker {
     limits: Limits,
     builder: GraphBuilder,
     values: Vec<Value>,
+    /// The output of the last concat, and what it joined.
+    last_joined: Option<(Value, Vec<Value>)>,
 }
 
 impl Maker {
@@ -216,7 +221,7 @@ impl Maker {
         if u.ratio(1, 4)? {
             op.cost = Some(f64::from(u.int_in_range(0..=9_u8)?));
         }
-        let kind = if self.limits.sharing { u.int_in_range(0..=9)? } else { 0 };
+        let kind = if self.limits.sharing { u.int_in_range(0..=11)? } else { 0 };
         match kind {
             1 | 2 => self.view(u, &mut op, inputs[0])?,
             3 if inputs[0].is_computed => {
@@ -227,6 +232,8 @@ impl Maker {
             }
             4..=6 => self.overwriting(&mut op, &inputs),
             7 => self.concat(&mut op, &inputs),
+            8 => self.split(u, &mut op, inputs[0])?,
+            9 => self.longer_concat(u, &mut op)?,
             _ => self.plain(u, &mut op)?,
         }
         if u.ratio(1, 5)? {
@@ -293,7 +300,9 @@ impl Maker {
         }
     }
 
+    /// Joins `inputs`; the operator reads nothing else.
     fn concat(&mut self, op: &mut Op, inputs: &[Value]) {
+        op.inputs = inputs.iter().map(|input| input.id).collect();
         let sizes: Option<Vec<Bytes>> = inputs.iter().map(|input| input.size.fixed()).collect();
         let Some(sizes) = sizes else { return self.overwriting(op, inputs) };
         let output = self.output(op, Size::Fixed(sizes.iter().copied().sum()));
@@ -302,6 +311,43 @@ impl Maker {
             op.sharing.push(Sharing::PartOf { input: input.id, output, offset });
             offset += size;
         }
+        self.last_joined = Some((*self.values.last().expect("just made"), inputs.to_vec()));
+    }
+
+    /// Joins what the last concat joined, or its output, and one more value.
+    fn longer_concat(&mut self, u: &mut Unstructured<'_>, op: &mut Op) -> Result<()> {
+        let more = self.pick(u)?;
+        let Some((whole, parts)) = self.last_joined.take() else {
+            self.concat(op, &[more]);
+            return Ok(());
+        };
+        let mut inputs = if u.ratio(1, 2)? { vec![whole] } else { parts };
+        inputs.push(more);
+        let stale = |input: &Value| self.values.iter().any(|v| v.id == input.id && v.is_stale);
+        inputs.retain(|input| !stale(input));
+        if inputs.iter().filter_map(|input| input.size.bound()).sum::<Bytes>() > Bytes(1 << 16) {
+            inputs = vec![more];
+        }
+        self.concat(op, &inputs);
+        Ok(())
+    }
+
+    /// Cuts a value into pieces, or cuts one piece out of it.
+    fn split(&mut self, u: &mut Unstructured<'_>, op: &mut Op, of: Value) -> Result<()> {
+        let fixed = of.size.fixed().map_or(0, |bytes| bytes.0);
+        let pieces = u.int_in_range(1..=4)?;
+        let bytes = (fixed / pieces) & !3;
+        if bytes == 0 {
+            return self.plain(u, op);
+        }
+        let is_slice = u.ratio(1, 3)?;
+        let first = if is_slice { u.int_in_range(0..=pieces - 1)? } else { 0 };
+        for at in first..if is_slice { first + 1 } else { pieces } {
+            let output = self.output(op, Size::Fixed(Bytes(bytes)));
+            let offset = Bytes(at * bytes);
+            op.sharing.push(Sharing::PieceOf { output, of: of.id, offset });
+        }
+        Ok(())
     }
 
     fn outputs(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
@@ -321,7 +367,7 @@ mod tests {
 
     #[test]
     fn most_choices_make_a_graph_and_every_kind_of_sharing_occurs() {
-        let (mut made, mut kinds) = (0, [0; 4]);
+        let (mut made, mut kinds) = (0, [0; 5]);
         let (mut waits, mut open, mut scratch) = (0, 0, 0);
         for seed in 0..500 {
             let bytes = random_bytes(seed, 1 << 12);
@@ -337,6 +383,7 @@ mod tests {
                         Sharing::Mutates { .. } => 1,
                         Sharing::MayOverwrite { .. } => 2,
                         Sharing::PartOf { .. } => 3,
+                        Sharing::PieceOf { .. } => 4,
                     }] += 1;
                 }
             }

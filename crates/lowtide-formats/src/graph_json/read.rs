@@ -130,6 +130,8 @@ pub(crate) struct OpRow {
     overwrites: Vec<ShareRow>,
     #[serde(default)]
     parts: Vec<PartRow>,
+    #[serde(default)]
+    pieces: Vec<ShareRow>,
     #[serde(default = "no_bytes")]
     scratch: Value,
     #[serde(default)]
@@ -204,6 +206,13 @@ fn sharing(row: &OpRow, field: impl Fn(&str) -> String) -> Result<Vec<Sharing>, 
             input: id(&part.input, "parts", at, "input")?,
             output: id(&part.output, "parts", at, "output")?,
             offset: scalar(&part.offset, || field(&format!("parts[{at}].offset")))?,
+        });
+    }
+    for (at, piece) in row.pieces.iter().enumerate() {
+        sharing.push(Sharing::PieceOf {
+            output: id(&piece.output, "pieces", at, "output")?,
+            of: id(&piece.of, "pieces", at, "of")?,
+            offset: scalar(&piece.offset, || field(&format!("pieces[{at}].offset")))?,
         });
     }
     Ok(sharing)

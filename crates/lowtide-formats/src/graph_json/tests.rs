@@ -79,6 +79,9 @@ fn motley() -> Graph {
     b.op(Op::new("b", "B", [y], [z]).sharing(overwrite).scratch(Size::AtMost(Bytes(7))));
     let part = Sharing::PartOf { input: z, output: whole, offset: Bytes::ZERO };
     b.op(Op::new("c", "C", [z], [whole]).sharing(part));
+    let end = b.computed("end", Size::Fixed(Bytes(8)));
+    let piece = Sharing::PieceOf { output: end, of: whole, offset: Bytes(24) };
+    b.op(Op::new("d", "D", [whole], [end]).sharing(piece));
     b.output(whole);
     b.finish().unwrap()
 }
@@ -149,6 +152,9 @@ fn wrong_ids_are_named_with_their_owner() {
     check_error("\"inputs\": [0, 1]", "\"inputs\": [0, 99]", &["`conv`", "t99"]);
     check_error("\"of\": 4", "\"of\": 4294967296", &["op3", "mutates[0].of is 4294967296"]);
     check_error("\"of\": 4", "\"of\": 0", &["mutation names `x`"]);
+    check_error("\"mutates\"", "\"pieces\"", &["op3", "pieces[0].offset is null"]);
+    let beyond = "\"pieces\": [{\"output\": 5, \"of\": 4, \"offset\": 1}], \"mutates_not\"";
+    check_error("\"mutates\"", beyond, &["piece `", "ends at byte"]);
 }
 
 #[test]

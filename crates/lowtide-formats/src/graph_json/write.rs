@@ -117,6 +117,8 @@ struct OpRow<'a> {
     overwrites: Vec<ShareRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pieces: Vec<ShareRow>,
     /// Left out where it is nothing; there as `null` where it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[expect(clippy::option_option, reason = "JSON tells a field that is null from one left out")]
@@ -156,6 +158,7 @@ impl<'a> OpRow<'a> {
             mutates: Vec::new(),
             overwrites: Vec::new(),
             parts: Vec::new(),
+            pieces: Vec::new(),
             scratch: op.needed_scratch().map(|_| scratch),
             max_scratch,
             cost: op.cost,
@@ -180,6 +183,9 @@ impl<'a> OpRow<'a> {
             Sharing::PartOf { input, output, offset } => {
                 let (input, output) = (input.raw(), output.raw());
                 self.parts.push(PartRow { input, output, offset: offset.0 });
+            }
+            Sharing::PieceOf { output, of, offset } => {
+                self.pieces.push(ShareRow { offset: Some(offset.0), ..row(output, of) });
             }
         }
     }

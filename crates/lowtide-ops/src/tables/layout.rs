@@ -3,11 +3,13 @@
 //! ~~~text
 //! Reshape x[2,3] -> y[6]     the same bytes: a view
 //! Transpose, Concat          other places: a copy
+//!                            of a piece, or of nothing in between: the one may lie inside the other
 //! ScatterND data -> y        a copy of `data` with some elements replaced: it may lie on `data`
 //! ~~~
 
 use super::Table;
 use crate::declaration::{Rule, copies, overwrites, row};
+use crate::inside;
 use crate::kernels::{compute, layout as run};
 use crate::shapes::{conv, image, layout, like_first, pad, random, resize, select, slice, text};
 use crate::work;
@@ -24,17 +26,17 @@ pub(super) static TABLE: Table = Table {
             .shape(select::compress)
             .cost(work::one_each_read)
             .kernel(run::compress::compress),
-        copies("Concat").shape(layout::concat).kernel(run::concat::concat),
+        copies("Concat").inside(inside::concat).shape(layout::concat).kernel(run::concat::concat),
         copies("Constant"),
         copies("ConstantOfShape")
             .shape(layout::constant_of_shape)
             .kernel(run::make::constant_of_shape),
         copies("DepthToSpace").shape(image::depth_to_space).kernel(run::blocks::depth_to_space),
         row("Dropout", Rule::ViewWhenInferring).shape(layout::dropout).kernel(run::view::dropout),
-        copies("Expand").shape(layout::expand).kernel(run::repeat::expand),
+        copies("Expand").inside(inside::repeat).shape(layout::expand).kernel(run::repeat::expand),
         copies("EyeLike").shape(random::like).kernel(run::make::eye_like),
         row("Flatten", Rule::View).shape(layout::flatten).kernel(run::view::view),
-        copies("Gather").shape(layout::gather).kernel(run::gather::gather),
+        copies("Gather").inside(inside::gather).shape(layout::gather).kernel(run::gather::gather),
         copies("GatherElements")
             .shape(select::gather_elements)
             .kernel(run::gather::gather_elements),
@@ -45,7 +47,7 @@ pub(super) static TABLE: Table = Table {
         copies("Multinomial").shape(random::multinomial).cost(work::some_each),
         copies("NonZero").shape(select::non_zero).cost(work::one_each_read),
         copies("OneHot").shape(select::one_hot).kernel(run::one_hot::one_hot),
-        copies("Pad").shape(pad::pad).kernel(run::pad::pad),
+        copies("Pad").inside(inside::pad).shape(pad::pad).kernel(run::pad::pad),
         copies("RandomNormal").shape(random::of_shape).cost(work::some_each),
         copies("RandomNormalLike").shape(random::like).cost(work::some_each),
         copies("RandomUniform").shape(random::of_shape).cost(work::some_each),
@@ -62,17 +64,20 @@ pub(super) static TABLE: Table = Table {
         overwrites("ScatterND", &[0]).shape(like_first).kernel(run::scatter::scatter_nd),
         copies("Shape").shape(layout::shape).kernel(run::make::shape),
         copies("Size").shape(layout::size).kernel(run::make::size),
-        copies("Slice").shape(slice::slice).kernel(run::slice::slice),
+        copies("Slice").inside(inside::slice).shape(slice::slice).kernel(run::slice::slice),
         copies("SpaceToDepth").shape(image::space_to_depth).kernel(run::blocks::space_to_depth),
-        copies("Split").shape(layout::split).kernel(run::split::split),
+        copies("Split").inside(inside::split).shape(layout::split).kernel(run::split::split),
         row("Squeeze", Rule::View).shape(layout::squeeze).kernel(run::view::view),
         copies("StringConcat").shape(text::concat),
         copies("StringNormalizer").shape(text::normalise),
         copies("StringSplit").shape(text::split),
         overwrites("TensorScatter", &[0]).shape(like_first),
         copies("TfIdfVectorizer").shape(text::tf_idf).cost(work::one_each_read),
-        copies("Tile").shape(layout::tile).kernel(run::repeat::tile),
-        copies("Transpose").shape(layout::transpose).kernel(run::transpose::transpose),
+        copies("Tile").inside(inside::repeat).shape(layout::tile).kernel(run::repeat::tile),
+        copies("Transpose")
+            .inside(inside::transpose)
+            .shape(layout::transpose)
+            .kernel(run::transpose::transpose),
         copies("Unique").shape(select::unique).cost(work::one_each_read),
         row("Unsqueeze", Rule::View).shape(layout::unsqueeze).kernel(run::view::view),
         copies("Upsample").shape(resize::upsample).cost(work::some_each).kernel(compute::upsample),

@@ -34,7 +34,7 @@ pub(crate) struct Place {
 }
 
 /// What lies where, before any order is known.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bodies {
     pub(crate) places: IndexVec<TensorId, Place>,
     /// First byte and end of each body, at the storage that stands for it.
@@ -129,7 +129,9 @@ impl<'a> Maker<'a> {
     /// What an operator would like to leave where it is.
     fn wishes(&self, op: OpId, mutated: &IndexVec<TensorId, bool>, links: Links) -> Vec<Wish> {
         let row = &self.graph.ops()[op];
-        let is_link = |sharing: &Sharing| matches!(sharing, Sharing::PartOf { .. });
+        let is_link = |sharing: &Sharing| {
+            matches!(sharing, Sharing::PartOf { .. } | Sharing::PieceOf { .. })
+        };
         if !row.sharing.iter().any(is_link) {
             return Vec::new();
         }
@@ -162,6 +164,14 @@ impl<'a> Maker<'a> {
                 let distance = signed(offset)?;
                 let wish = Wish { inner, outer: output, distance, filled: output };
                 (is_whole && is_wanted && graph.is_storage(output)).then_some(wish)
+            }
+            Sharing::PieceOf { output, of, offset } => {
+                let extent = graph.extent(of);
+                let outer = graph.storage(of);
+                let is_wanted = links == Links::All || dies_at(graph, outer, op);
+                let distance = signed(extent.start)?.checked_add(signed(offset)?)?;
+                let wish = Wish { inner: output, outer, distance, filled: output };
+                (extent.is_exact && is_wanted && graph.is_storage(output)).then_some(wish)
             }
             _ => None,
         }

@@ -2,12 +2,14 @@
 //!
 //! ~~~text
 //! ALLOC, FREE, EXEC   here: who holds which bytes, and when
-//!                     `permissions`: what may come over what
+//!                     `holders`: the set of them for each byte
+//!                     `permissions`: what may come over, inside or around what
 //!                     `operands`: every read and write of a run
 //!                     `end`: what is left when the events are over
 //! ~~~
 
 mod end;
+mod holders;
 mod operands;
 mod permissions;
 
@@ -15,11 +17,13 @@ use super::fault::FaultList;
 use super::shadow::{Address, Found, Range, Region, Segments};
 use super::tables::label;
 use super::{Fault, address, is_placed, padded, reserved_bytes, tensor_label};
+use crate::origins::Origin;
 use crate::{
     BufferId, Bytes, Event, Graph, Id, IndexVec, Interval, Occupant, Plan, ResidenceId, RunId,
     SpaceKind, Step, TensorId, TensorKind,
 };
-use permissions::Permissions;
+use holders::Holders;
+use permissions::{ANOTHER_INPUT, Outcome, Permissions};
 
 /// What the replay found.
 pub(super) struct Replayed {
@@ -32,6 +36,10 @@ pub(super) struct Replayed {
 pub(super) fn run(graph: &Graph, plan: &Plan) -> Replayed {
     let mut replay = Replay::new(graph, plan);
     for (index, &event) in plan.events.iter().enumerate() {
+        if replay.budget < replay.holders.work {
+            replay.faults.push(Fault::TooTangled { event: index });
+            break;
+        }
         if replay.faults.is_full() {
             break;
         }
@@ -45,7 +53,7 @@ pub(super) fn run(graph: &Graph, plan: &Plan) -> Replayed {
             }
         }
     }
-    if !replay.faults.is_full() {
+    if !replay.faults.is_full() && replay.budget >= replay.holders.work {
         replay.finish();
     }
     Replayed { faults: replay.faults.into_vec(), live: replay.live }
@@ -56,6 +64,13 @@ pub(super) fn run(graph: &Graph, plan: &Plan) -> Replayed {
 struct Content {
     tensor: TensorId,
     base: Address,
+}
+
+impl Content {
+    /// Whose bytes lie in a part of it.
+    fn origin(self, part: Range) -> Origin {
+        Origin { tensor: self.tensor, at: part.start.offset - self.base.offset }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,8 +95,8 @@ struct Replay<'a> {
     states: IndexVec<ResidenceId, State>,
     /// Largest end of the residences of each buffer: there the padding lies.
     extents: IndexVec<BufferId, Bytes>,
-    /// Who holds which bytes; in an in-place hand-over the newer one.
-    holders: Segments<ResidenceId>,
+    /// Who holds which bytes; what is overwritten does no longer.
+    holders: Holders,
     contents: Segments<Content>,
     /// Where each value was written last: the value of a storage, or a mutated one.
     homes: IndexVec<TensorId, Option<ResidenceId>>,
@@ -93,7 +108,12 @@ struct Replay<'a> {
     /// Allocated since the last run.
     fresh: Vec<(usize, ResidenceId)>,
     encounters: Vec<Encounter>,
+    /// How much more may be looked up of what lies in what.
+    budget: u64,
 }
+
+/// Steps for all look-ups of a plan together, about a second. Where each tensor lies in a few others, an operand needs a few.
+const MOST_STEPS: u64 = 1 << 24;
 
 impl<'a> Replay<'a> {
     fn new(graph: &'a Graph, plan: &'a Plan) -> Self {
@@ -111,7 +131,7 @@ impl<'a> Replay<'a> {
             live_now: 0,
             states: IndexVec::filled(plan.residences.len(), State::Before),
             extents,
-            holders: Segments::new(),
+            holders: Holders::default(),
             contents: Segments::new(),
             homes: IndexVec::filled(tensors.len(), None),
             written: tensors.iter().map(|t| t.kind != TensorKind::Computed).collect(),
@@ -119,6 +139,7 @@ impl<'a> Replay<'a> {
             overwritten: Vec::new(),
             fresh: Vec::new(),
             encounters: Vec::new(),
+            budget: MOST_STEPS,
         };
         replay.note_changes_outside();
         replay
@@ -182,10 +203,16 @@ impl<'a> Replay<'a> {
     }
 
     /// What a read of `tensor` would find instead of its value.
-    fn surprise(&self, tensor: TensorId, base: Address) -> Option<String> {
-        let wanted = Content { tensor: self.graph.content(tensor), base };
-        let found = self.contents.first_other(self.bytes_of(tensor, base), wanted)?;
-        let name = |tensor: TensorId| format!("`{}`", tensor_label(self.graph, tensor));
+    fn surprise(&mut self, tensor: TensorId, base: Address) -> Option<String> {
+        let (graph, budget) = (self.graph, &mut self.budget);
+        let wanted = Content { tensor: graph.content(tensor), base };
+        let extent = graph.extent(tensor);
+        let start = Address { offset: base.offset + extent.start.0, ..base };
+        let found = self.contents.first_other(Range::new(start, extent.bytes), |part, found| {
+            let (wanted_origin, origin) = (wanted.origin(part), found.origin(part));
+            found == wanted || graph.origins.same(wanted_origin, origin, part.len(), budget)
+        })?;
+        let name = |tensor: TensorId| format!("`{}`", tensor_label(graph, tensor));
         Some(match found {
             Found::Nothing => "bytes that nothing wrote".to_owned(),
             Found::Other(found) if found.tensor == wanted.tensor => {
@@ -216,17 +243,15 @@ impl<'a> Replay<'a> {
         self.states[id] = State::Held { since: self.now() };
         self.fresh.push((event, id));
         let range = self.reserved(id);
-        let olds: Vec<(Range, ResidenceId)> = self.holders.overlapping(range).collect();
-        let covered: u64 = olds.iter().map(|(part, _)| part.len()).sum();
-        for &(_, old) in &olds {
-            if self.encounters.last().is_none_or(|last| (last.new, last.old) != (id, old)) {
-                self.encounters.push(Encounter { new: id, old });
-            }
+        let met = self.holders.add(range, id);
+        if met.is_crowded {
+            let encounter = Encounter { new: id, old: met.others[0] };
+            self.held_twice(&encounter, "more tensors hold some byte than the checker follows");
         }
+        self.encounters.extend(met.others.into_iter().map(|old| Encounter { new: id, old }));
         if self.in_arena(id) {
-            self.live_now += range.len() - covered;
+            self.live_now += met.fresh;
         }
-        self.holders.set(range, id);
         if let Occupant::Tensor(tensor) = self.plan.residences[id].what
             && self.graph.tensors()[tensor].kind == TensorKind::Input
         {
@@ -248,11 +273,9 @@ impl<'a> Replay<'a> {
         };
         self.states[id] = State::Freed;
         self.check_span(id, Interval::new(since, self.now()));
-        // Where something was written over it, the bytes are the newer one's.
-        let held = self.holders.overlapping(self.reserved(id)).filter(|&(_, holder)| holder == id);
         let mut given_back = 0;
-        for part in held.map(|(part, _)| part).collect::<Vec<_>>() {
-            given_back += self.holders.clear(part);
+        for part in self.holders.remove(self.reserved(id), id) {
+            given_back += part.len();
             self.contents.clear(part);
         }
         if self.in_arena(id) {
@@ -309,10 +332,19 @@ impl<'a> Replay<'a> {
         if encounters.is_empty() {
             return;
         }
-        let permissions = Permissions::new(self.graph, self.plan.op(run));
+        let permissions = Permissions::new(self.graph, self.plan, run);
+        let mut written_over = None;
         for encounter in encounters {
             match self.may_share(&permissions, &encounter) {
-                Ok(()) => self.overwritten.push(encounter.old),
+                Ok(Outcome::Shared) => {}
+                Ok(Outcome::Overwritten) if written_over == Some(encounter.new) => {
+                    self.held_twice(&encounter, ANOTHER_INPUT);
+                }
+                Ok(Outcome::Overwritten) => {
+                    written_over = Some(encounter.new);
+                    self.overwritten.push(encounter.old);
+                    self.holders.remove(self.reserved(encounter.new), encounter.old);
+                }
                 Err(why) => self.held_twice(&encounter, why),
             }
         }

@@ -112,7 +112,7 @@ impl Replay<'_> {
             Sharing::View { output, of, .. } | Sharing::Mutates { output, of } => {
                 Some((output, of))
             }
-            Sharing::MayOverwrite { .. } | Sharing::PartOf { .. } => None,
+            Sharing::MayOverwrite { .. } | Sharing::PartOf { .. } | Sharing::PieceOf { .. } => None,
         };
         let mut pairs = op.sharing.iter().filter_map(made_of).peekable();
         if pairs.peek().is_none() {
@@ -132,7 +132,7 @@ impl Replay<'_> {
     /// Whether a residence that is held still owns the bytes that are written.
     fn check_owned(&mut self, op: OpId, bound: Option<ResidenceId>, bytes: Range) {
         let Some(residence) = bound else { return };
-        if self.holders.first_other(bytes, residence).is_some() {
+        if !self.holders.is_held_by(bytes, residence) {
             let (op, step, what) = (op_label(self.graph, op), self.now(), self.label(residence));
             self.faults.push(Fault::BytesLost { op, step, residence, what });
         }

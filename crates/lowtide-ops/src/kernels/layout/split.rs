@@ -97,7 +97,10 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::kernels::testing::{fails, run};
+    use lowtide_core::DType;
+    use lowtide_core::operator::{Input, Output, Place};
 
     #[track_caller]
     fn of(lines: &[&str], wanted: &[&str]) {
@@ -118,6 +121,19 @@ mod tests {
         of(&["a; b = Split(x)"], &["float32 [1, 3] 1 2 3", "float32 [1, 3] 4 5 6"]);
         let wanted = ["float32 [2, 2] 1 2 4 5", "float32 [2, 1] 3 6"];
         of(&["a; b = Split(x) {axis=1, num_outputs=2}"], &wanted);
+    }
+
+    #[test]
+    fn a_part_that_lies_in_the_tensor_is_left_out() {
+        let input = Input { at: 0, dtype: DType::U8, dims: &[3], place: Place::Apart(&[1, 2, 3]) };
+        let mut bytes = [0; 2];
+        let output = Output { at: 1, dtype: DType::U8, dims: &[2], bytes: &mut bytes };
+        let (inputs, outputs) = (vec![Some(input)], vec![None, Some(output)]);
+        let mut operands = Operands { inputs, outputs, scratch: &mut [] };
+        let rows = Rows { axis: 0, len: 3, below: 1 };
+        rows.copy(&mut operands, 0, 0..1).unwrap();
+        rows.copy(&mut operands, 1, 1..3).unwrap();
+        assert_eq!(bytes, [2, 3]);
     }
 
     #[test]
