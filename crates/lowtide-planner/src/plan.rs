@@ -72,95 +72,155 @@ pub fn plan_watched(
             return Err(PlanError::BadWeight { name, value });
         }
     }
-    Planner::new(graph, config, watch).run()
+    Ok(Planner::new(graph, config, watch).run())
 }
 
 /// Plans a graph in an order of the caller's. Cost: near-linear.
 pub fn plan_in_order(graph: &Graph, order: Order, config: &PlanConfig) -> Plan {
-    let planner = Planner::new(graph, config, Budget::of(0).watch);
+    let mut planner = Planner::new(graph, config, Budget::of(0).watch);
+    let wishes = all_wishes(graph, config);
+    wishes.iter().for_each(|wishes| planner.try_order("given", order.clone(), wishes));
+    planner.refine();
     let bound = bounds::order_bound(graph, config);
-    planner.candidate("given", order).plan(graph, config, &bound)
+    planner.candidates[0].plan(graph, config, &bound)
 }
 
-/// The most that an order needs at once, with all that the plan would let share. Cost: near-linear.
+/// The most that an order needs at once, with all that a plan may let share. Cost: near-linear.
 pub fn peak_of(graph: &Graph, order: &Order, config: &PlanConfig) -> Bytes {
-    let wishes = Wishes::new(graph, config, links(config));
-    let (problem, _) = share(graph, order, config, &wishes).problem();
-    bounds::live_bound(&bounds::live_sums(&problem)).bytes
+    let peak = |wishes: &Wishes| {
+        let (problem, _) = share(graph, order, config, wishes).problem();
+        bounds::live_bound(&bounds::live_sums(&problem)).bytes
+    };
+    all_wishes(graph, config).iter().map(peak).min().unwrap_or_default()
 }
 
-fn links(config: &PlanConfig) -> Links {
-    if config.parts { Links::Dying } else { Links::None }
+/// What may share, in the different ways that can be best, all parts in place first.
+fn all_wishes(graph: &Graph, config: &PlanConfig) -> Vec<Wishes> {
+    let mut all: Vec<Wishes> = Vec::new();
+    for links in [Links::All, Links::Dying, Links::None] {
+        let wishes = Wishes::new(graph, config, if config.parts { links } else { Links::None });
+        if all.iter().all(|known| known.bodies != wishes.bodies) {
+            all.push(wishes);
+        }
+    }
+    all
 }
 
-/// Orders, packs and compares.
+/// Finds orders, packs them, and keeps the smallest arenas.
 struct Planner<'a> {
     graph: &'a Graph,
     config: &'a PlanConfig,
     watch: &'a Watch<'a>,
-    wishes: Wishes,
+    /// No order needs less, whatever shares bytes.
+    floor: Bound,
+    /// All that was packed, the smallest arena first.
+    candidates: Vec<Candidate>,
+    tried: Vec<Tried>,
 }
 
-/// Orders that are packed, at most.
+/// Orders that are packed for each way to share, at most.
 const MOST_PACKED: usize = 4;
+/// First every order is packed with this part of the steps, then the best ones with all.
+const FIRST_PACKING: u64 = 64;
+/// How many are packed again.
+const REFINED: usize = 2;
 
 impl<'a> Planner<'a> {
     fn new(graph: &'a Graph, config: &'a PlanConfig, watch: &'a Watch<'a>) -> Self {
-        let wishes = Wishes::new(graph, config, links(config));
-        Self { graph, config, watch, wishes }
+        let floor = bounds::order_bound(graph, config);
+        Self { graph, config, watch, floor, candidates: Vec::new(), tried: Vec::new() }
     }
 
-    fn run(&self) -> Result<Planned, PlanError> {
+    fn run(mut self) -> Planned {
         let (graph, config) = (self.graph, self.config);
-        let file = self.candidate("file", graph.file_order());
-        let mut bound = bounds::order_bound(graph, config);
-        let mut tried = vec![file.tried()];
-        let mut best = file;
-        for (rule, order) in self.orders(&best, &mut bound) {
-            if best.placement.size <= bound.bytes {
+        let watched = Watched::new(self.watch);
+        let mut meter = Meter::new(config.order_steps, &watched);
+        let mut bounds = Vec::new();
+        for wishes in all_wishes(graph, config) {
+            // Each way to share has a bound of its own; that of no parts is never the lowest.
+            let is_met = bounds.iter().any(|&bound| self.least() <= bound);
+            if self.least() <= self.floor.bytes || (is_met && wishes.links == Links::None) {
                 break;
             }
-            let next = self.candidate(rule, order);
-            tried.push(next.tried());
-            if config.order == OrderRule::Score || next.placement.size < best.placement.size {
-                best = next;
+            watched.tell(self.least(), self.floor.bytes);
+            let share = meter.left() / 2;
+            bounds.push(meter.with_at_most(share, |meter| self.try_wishes(&wishes, meter)));
+        }
+        self.refine();
+        let least = bounds.into_iter().min().unwrap_or_default();
+        let bound = if least > self.floor.bytes {
+            Bound { bytes: least, proof: Proof::Search }
+        } else {
+            self.floor.clone()
+        };
+        let best = self.candidates.swap_remove(0);
+        Planned { plan: best.plan(graph, config, &bound), order: best.order, tried: self.tried }
+    }
+
+    /// The smallest arena so far.
+    fn least(&self) -> Bytes {
+        self.candidates.iter().map(|one| one.placement.size).min().unwrap_or(Bytes(u64::MAX))
+    }
+
+    /// Packs the file's order and the most promising ones; returns a bound for all orders that share like this.
+    fn try_wishes(&mut self, wishes: &Wishes, meter: &mut Meter<'_>) -> Bytes {
+        let (graph, config, floor) = (self.graph, self.config, self.floor.bytes);
+        let rungs = match config.order {
+            OrderRule::File | OrderRule::Score => None,
+            OrderRule::Rules => Some(Rungs::Rules),
+            OrderRule::Search => Some(Rungs::Search),
+        };
+        if config.order != OrderRule::Score || self.tried.is_empty() {
+            self.try_order("file", graph.file_order(), wishes);
+        }
+        if config.order == OrderRule::Score {
+            // The file's order only stands for comparison.
+            self.candidates.retain(|one| one.rule != "file");
+            self.try_order("score", score_order(graph, config), wishes);
+        }
+        let Some(rungs) = rungs.filter(|_| self.least() > floor) else { return floor };
+        let Some(ladder) = climb(graph, config, wishes, rungs, meter) else {
+            self.try_order("score", score_order(graph, config), wishes);
+            return floor;
+        };
+        let bound = floor.max(Bytes(ladder.bound));
+        let orders = ladder.orders.into_iter().filter(|order| order.rule != "file");
+        for Ranked { rule, ops, peak } in orders.take(MOST_PACKED) {
+            if self.least() <= bound || Bytes(peak) >= self.least() {
+                break;
+            }
+            let order = Order::new(graph, ops).expect("an order of tasks is one");
+            self.try_order(rule, order, wishes);
+        }
+        bound
+    }
+
+    fn try_order(&mut self, rule: &'static str, order: Order, wishes: &Wishes) {
+        let layout = share(self.graph, &order, self.config, wishes);
+        let candidate = Candidate::new(rule, order, layout, self.config, self.watch);
+        self.tried.push(candidate.tried());
+        self.candidates.push(candidate);
+    }
+
+    /// Packs the best candidates again, with all steps, and puts the smallest arena first.
+    fn refine(&mut self) {
+        self.sort();
+        for index in 0..self.candidates.len().min(REFINED) {
+            if self.candidates[index].live.bytes < self.candidates[0].placement.size {
+                self.candidates[index].pack(self.config.pack_steps, self.config, self.watch);
             }
         }
-        Ok(Planned { plan: best.plan(graph, config, &bound), order: best.order, tried })
-    }
-
-    /// Orders that may be better than the file's, the most promising first; raises the bound.
-    fn orders(&self, file: &Candidate, bound: &mut Bound) -> Vec<(&'static str, Order)> {
-        let (graph, config) = (self.graph, self.config);
-        let rungs = match config.order {
-            OrderRule::File => return Vec::new(),
-            OrderRule::Score => return vec![("score", score_order(graph, config))],
-            _ if file.placement.size <= bound.bytes => return Vec::new(),
-            OrderRule::Rules => Rungs::Rules,
-            OrderRule::Search => Rungs::Search,
-        };
-        let watched = Watched::new(self.watch);
-        watched.tell(file.placement.size, bound.bytes);
-        let mut meter = Meter::new(config.order_steps, &watched);
-        let Some(ladder) = climb(graph, config, &self.wishes, rungs, &mut meter) else {
-            return vec![("score", score_order(graph, config))];
-        };
-        if ladder.bound > bound.bytes.0 {
-            *bound = Bound { bytes: Bytes(ladder.bound), proof: Proof::Search };
+        self.sort();
+        let best = &self.candidates[0];
+        let same =
+            self.tried.iter_mut().find(|row| row.rule == best.rule && row.peak == best.live.bytes);
+        if let Some(row) = same {
+            *row = best.tried();
         }
-        let promising = ladder
-            .orders
-            .into_iter()
-            .filter(|order| order.rule != "file" && Bytes(order.peak) < file.placement.size);
-        let order = |ranked: Ranked| {
-            let order = Order::new(graph, ranked.ops).expect("an order of tasks is one");
-            (ranked.rule, order)
-        };
-        promising.take(MOST_PACKED).map(order).collect()
     }
 
-    fn candidate(&self, rule: &'static str, order: Order) -> Candidate {
-        Candidate::new(self, rule, order)
+    fn sort(&mut self) {
+        self.candidates.sort_by_key(|one| (one.placement.size, one.live.bytes));
     }
 }
 
@@ -169,6 +229,7 @@ struct Candidate {
     rule: &'static str,
     order: Order,
     layout: Layout,
+    problem: Problem,
     /// The buffer of each item that is placed.
     buffers: Vec<BufferId>,
     placement: Placement,
@@ -179,17 +240,28 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(planner: &Planner<'_>, rule: &'static str, order: Order) -> Self {
-        let Planner { graph, config, watch, wishes } = planner;
-        let layout = share(graph, &order, config, wishes);
+    fn new(
+        rule: &'static str,
+        order: Order,
+        layout: Layout,
+        config: &PlanConfig,
+        watch: &Watch<'_>,
+    ) -> Self {
         let (problem, buffers) = layout.problem();
         let live = bounds::live_bound(&bounds::live_sums(&problem));
-        let (placement, mut bound) = place(&problem, config, watch);
+        let (placement, bound) = (Placement::default(), Bound::NONE);
+        let mut new = Self { rule, order, layout, problem, buffers, placement, live, bound };
+        new.pack(config.pack_steps / FIRST_PACKING, config, watch);
+        new
+    }
+
+    fn pack(&mut self, steps: u64, config: &PlanConfig, watch: &Watch<'_>) {
+        let (placement, mut bound) = place(&self.problem, steps, config, watch);
         if let Proof::Items(items) = &mut bound.proof {
             // In the plan, buffers that lie in no arena are counted too.
-            items.iter_mut().for_each(|item| *item = buffers[item.index()]);
+            items.iter_mut().for_each(|item| *item = self.buffers[item.index()]);
         }
-        Self { rule, order, layout, buffers, placement, live, bound }
+        (self.placement, self.bound) = (placement, bound);
     }
 
     fn tried(&self) -> Tried {
@@ -240,10 +312,15 @@ impl Candidate {
     }
 }
 
-fn place(problem: &Problem, config: &PlanConfig, watch: &Watch<'_>) -> (Placement, Bound) {
+fn place(
+    problem: &Problem,
+    steps: u64,
+    config: &PlanConfig,
+    watch: &Watch<'_>,
+) -> (Placement, Bound) {
     let placement = match config.reuse {
         Reuse::Pack => {
-            let budget = Budget { steps: config.pack_steps, watch };
+            let budget = Budget { steps, watch };
             let request = PackRequest { budget, ..PackRequest::of(0) };
             let Packing { placement, bound, .. } = pack_as_asked(problem, request);
             return (placement, bound);

@@ -72,7 +72,7 @@ fn search_finds_the_least_peak_and_proves_it() {
             assert_eq!(found, least, "{}", text());
         }
         if let Err(faults) = check(&graph, planned.plan) {
-            panic!("{faults}\n{}", text());
+            panic!("{faults:?}\n{}", text());
         }
     }
     println!("{graphs} graphs, {proven} proven, by {kinds:?}");

@@ -18,9 +18,13 @@
 use super::Links;
 use crate::PlanConfig;
 use lowtide_core::{Align, Bytes, Graph, IndexVec, OpId, Reuse, Sharing, TensorId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+/// Pairs of an input and an output in place of one operator that are looked at.
+const MOST_PAIRS: usize = 1 << 16;
+/// How often all is put together anew without what turned out to disturb others.
+const MOST_ROUNDS: usize = 8;
 /// Cells that all storages may cover, each storage once without being asked.
 const COVERED: usize = 1 << 20;
 
@@ -71,11 +75,20 @@ struct Wish {
 
 impl Bodies {
     pub(crate) fn new(graph: &Graph, config: &PlanConfig, links: Links) -> Self {
-        let mut maker = Maker::new(graph, config);
-        if links != Links::None && config.reuse == Reuse::Pack {
-            maker.grant(links);
+        if links == Links::None || config.reuse != Reuse::Pack {
+            return Maker::new(graph, config).finish();
         }
-        maker.finish()
+        let mut refused = BTreeSet::new();
+        for _ in 0..MOST_ROUNDS {
+            let mut maker = Maker::new(graph, config);
+            maker.grant(links, &refused);
+            let more = maker.disturbed();
+            if more.is_empty() {
+                return maker.finish();
+            }
+            refused.extend(more);
+        }
+        Maker::new(graph, config).finish()
     }
 }
 
@@ -95,13 +108,16 @@ struct Maker<'a> {
     bodies: BTreeMap<TensorId, Body>,
     is_filled: IndexVec<TensorId, bool>,
     covered: usize,
+    /// The wishes that were granted, by operator.
+    granted: BTreeMap<OpId, Vec<Wish>>,
 }
 
 impl<'a> Maker<'a> {
     fn new(graph: &'a Graph, config: &'a PlanConfig) -> Self {
         let places = graph.tensors().ids().map(|id| Place { body: id, distance: 0 }).collect();
         let is_filled = IndexVec::filled(graph.tensors().len(), false);
-        Self { graph, config, places, bodies: BTreeMap::new(), is_filled, covered: 0 }
+        let (bodies, granted) = (BTreeMap::new(), BTreeMap::new());
+        Self { graph, config, places, bodies, is_filled, covered: 0, granted }
     }
 
     fn size(&self, storage: TensorId) -> i64 {
@@ -110,10 +126,10 @@ impl<'a> Maker<'a> {
     }
 
     /// Grants the wishes of all operators, those of most bytes first.
-    fn grant(&mut self, links: Links) {
+    fn grant(&mut self, links: Links, refused: &BTreeSet<OpId>) {
         let mutated = mutated(self.graph);
         let mut rows: Vec<(i64, OpId, Vec<Wish>)> = Vec::new();
-        for op in self.graph.ops().ids() {
+        for op in self.graph.ops().ids().filter(|op| !refused.contains(op)) {
             let wishes = self.wishes(op, &mutated, links);
             if !wishes.is_empty() {
                 let bytes = wishes.iter().map(|wish| self.size(wish.inner)).sum();
@@ -121,17 +137,16 @@ impl<'a> Maker<'a> {
             }
         }
         rows.sort_by_key(|&(bytes, op, _)| (std::cmp::Reverse(bytes), op));
-        for (_, _, wishes) in rows {
-            self.join(&wishes);
+        for (_, op, wishes) in rows {
+            self.join(op, &wishes);
         }
     }
 
     /// What an operator would like to leave where it is.
     fn wishes(&self, op: OpId, mutated: &IndexVec<TensorId, bool>, links: Links) -> Vec<Wish> {
         let row = &self.graph.ops()[op];
-        let is_link = |sharing: &Sharing| {
-            matches!(sharing, Sharing::PartOf { .. } | Sharing::PieceOf { .. })
-        };
+        let is_link =
+            |sharing: &Sharing| matches!(sharing, Sharing::PartOf { .. } | Sharing::PieceOf { .. });
         if !row.sharing.iter().any(is_link) {
             return Vec::new();
         }
@@ -178,7 +193,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Joins the bodies of one operator's wishes, those together that move a body in the same way.
-    fn join(&mut self, wishes: &[Wish]) {
+    fn join(&mut self, op: OpId, wishes: &[Wish]) {
         let mut groups: BTreeMap<(TensorId, TensorId, i64), Vec<Wish>> = BTreeMap::new();
         for &wish in wishes {
             let (inner, outer) = (self.places[wish.inner], self.places[wish.outer]);
@@ -192,6 +207,7 @@ impl<'a> Maker<'a> {
         for group in groups {
             if self.join_group(&group) {
                 group.iter().for_each(|wish| self.is_filled[wish.filled] = true);
+                self.granted.entry(op).or_default().extend(group);
             }
         }
     }
@@ -225,6 +241,35 @@ impl<'a> Maker<'a> {
             self.merge((outer.body, other), (inner.body, one), -shift);
         }
         true
+    }
+
+    /// Operators with an output in place on whose bytes another operand lies than the operator says: kernels are not
+    /// made for that.
+    fn disturbed(&self) -> Vec<OpId> {
+        let is_disturbed = |row: &(&OpId, &Vec<Wish>)| {
+            let (op, wishes) = *row;
+            let row = &self.graph.ops()[*op];
+            let links: BTreeSet<(TensorId, TensorId)> =
+                wishes.iter().flat_map(|w| [(w.inner, w.outer), (w.outer, w.inner)]).collect();
+            let mut filled: Vec<TensorId> = wishes.iter().map(|wish| wish.filled).collect();
+            filled.dedup();
+            let inputs: BTreeSet<TensorId> =
+                row.inputs.iter().map(|&input| self.graph.storage(input)).collect();
+            inputs.len() * filled.len() > MOST_PAIRS
+                || filled.iter().any(|&output| {
+                    let meets = |&&input: &&TensorId| self.meet(input, output);
+                    inputs.iter().filter(meets).any(|&input| !links.contains(&(input, output)))
+                })
+        };
+        self.granted.iter().filter(is_disturbed).map(|(&op, _)| op).collect()
+    }
+
+    /// Whether two storages lie on some bytes of one body.
+    fn meet(&self, one: TensorId, other: TensorId) -> bool {
+        let (a, b) = (self.places[one], self.places[other]);
+        a.body == b.body
+            && a.distance < b.distance + self.size(other)
+            && b.distance < a.distance + self.size(one)
     }
 
     fn take_body(&mut self, id: TensorId) -> Body {

@@ -50,6 +50,7 @@ pub(crate) enum Links {
 /// What may share bytes, whatever the order.
 #[derive(Clone, Debug)]
 pub(crate) struct Wishes {
+    pub(crate) links: Links,
     pub(crate) bodies: Bodies,
     pub(crate) overlays: Lists<OpId, Overlay>,
 }
@@ -58,7 +59,7 @@ impl Wishes {
     pub(crate) fn new(graph: &Graph, config: &PlanConfig, links: Links) -> Self {
         let bodies = Bodies::new(graph, config, links);
         let overlays = overlays::overlays(graph, config, &bodies);
-        Self { bodies, overlays }
+        Self { links, bodies, overlays }
     }
 }
 
@@ -104,6 +105,7 @@ struct Sharing<'a> {
     forest: Forest,
     /// When each cell is held; until the step of the hand-over where something comes over it.
     lives: Vec<Interval>,
+    /// Cells over which something has come, or nothing may.
     is_taken: Vec<bool>,
     has_place: IndexVec<TensorId, bool>,
 }
@@ -124,9 +126,15 @@ impl<'a> Sharing<'a> {
                 *held = if held.is_empty() { life } else { held.hull(life) };
             }
         }
+        let mut is_taken = vec![false; cells];
+        for storage in graph.tensors().ids().filter(|&id| graph.holds_output(id)) {
+            for cell in wishes.bodies.cells_of[storage].clone() {
+                is_taken[cell as usize] = true;
+            }
+        }
         let forest = Forest::new(graph, config, &wishes.bodies);
         let has_place = IndexVec::filled(lifetimes.len(), false);
-        Self { wishes, lifetimes, forest, lives, is_taken: vec![false; cells], has_place }
+        Self { wishes, lifetimes, forest, lives, is_taken, has_place }
     }
 
     /// Writes as many outputs of a run over dying inputs as can be.
