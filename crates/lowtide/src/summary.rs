@@ -14,7 +14,7 @@ pub fn summary(
     seconds: f64,
 ) -> PlanSummary {
     let Loaded { graph, .. } = loaded;
-    let Planned { plan, order, tried } = planned;
+    let Planned { plan, order, tried, .. } = planned;
     let complete = plan.stats.pool_tensors == 0;
     let tried = tried.iter().map(|tried| TriedRow {
         rule: tried.rule.to_owned(),
