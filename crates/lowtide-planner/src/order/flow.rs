@@ -13,7 +13,7 @@
 use super::pair::{Pair, pair};
 use crate::PlanConfig;
 use crate::share::Wishes;
-use lowtide_core::{Graph, Id, IndexVec, Lists, OpId, Owner, Size, TensorId, TensorKind};
+use lowtide_core::{Align, Graph, Id, IndexVec, Lists, OpId, Owner, Size, TensorId, TensorKind};
 
 /// More pairs of operators that wait for each other are not written down: a graph with more has only simple orders.
 const MOST_EDGES: usize = 1 << 26;
@@ -175,7 +175,7 @@ impl Cells {
             users: vec![0; len],
             uses: Lists::new(),
         };
-        cells.leave_out_padding(graph, wishes);
+        cells.leave_out_padding(graph, wishes, config.align);
         // What fills a storage was written before it.
         let steps = graph.file_order();
         for (id, tensor) in graph.tensors().iter_enumerated() {
@@ -199,24 +199,20 @@ impl Cells {
     }
 
     /// Between others, a tensor takes its own bytes. Whether it comes to lie there depends on the order, so that no
-    /// padding is counted where it might: in bodies of several storages that something may be handed over to.
-    fn leave_out_padding(&mut self, graph: &Graph, wishes: &Wishes) {
+    /// padding is counted of what may be handed a place inside a larger body.
+    fn leave_out_padding(&mut self, graph: &Graph, wishes: &Wishes, align: Align) {
         let bodies = &wishes.bodies;
         let mut groups: IndexVec<TensorId, TensorId> = graph.tensors().ids().collect();
+        let mut is_inside = IndexVec::filled(groups.len(), false);
         for overlay in graph.ops().ids().flat_map(|op| &wishes.overlays[op]) {
-            let [one, other] = [overlay.output, overlay.over]
-                .map(|storage| root(&mut groups, bodies.places[storage].body));
+            let ends = [overlay.output, overlay.over];
+            let [one, other] = ends.map(|storage| root(&mut groups, bodies.places[storage].body));
             groups[one] = other;
-        }
-        let mut is_mixed = IndexVec::filled(groups.len(), (0_u32, false));
-        for id in graph.tensors().ids().filter(|&id| bodies.places[id].body == id) {
-            let (count, has_joined) = &mut is_mixed[root(&mut groups, id)];
-            *count += 1;
-            *has_joined |= bodies.is_joined[id];
+            is_inside[other] |=
+                is_inside[one] || ends.iter().any(|&end| !bodies.is_whole_end(end, align));
         }
         for id in graph.tensors().ids() {
-            let (count, has_joined) = is_mixed[root(&mut groups, bodies.places[id].body)];
-            if count < 2 || !has_joined {
+            if !is_inside[root(&mut groups, bodies.places[id].body)] {
                 continue;
             }
             for cell in bodies.cells_of[id].clone() {

@@ -90,6 +90,19 @@ impl Bodies {
         }
         Maker::new(graph, config).finish()
     }
+
+    /// Whether what lies in the place of a storage is padded there as it is by itself: at the end of its body, and at a
+    /// multiple of the alignment.
+    pub(crate) fn is_whole_end(&self, storage: TensorId, align: Align) -> bool {
+        let Place { body, distance } = self.places[storage];
+        let extent = &self.extents[body];
+        let grid = i64::try_from(align.bytes().0).expect("an alignment is far below");
+        let end = self.cells_of[storage].end.checked_sub(1).map(|last| {
+            let cell = self.cells[last as usize];
+            cell.start + i64::try_from(cell.bytes.0).expect("sizes of a graph are far below")
+        });
+        end.is_none_or(|end| end == extent.end) && (distance - extent.start) % grid == 0
+    }
 }
 
 /// A body that is being put together.
@@ -159,8 +172,9 @@ impl<'a> Maker<'a> {
         };
         let can_lie = |storage: TensorId| {
             let size = self.graph.tensors()[storage].size.fixed();
-            let has_bytes = size.is_some_and(|size| size > Bytes::ZERO);
-            has_bytes && !mutated[storage] && self.config.places(self.graph, storage)
+            // What is smaller than its padding is not worth being tied to others.
+            let is_worth = size.is_some_and(|size| size >= self.config.align.bytes());
+            is_worth && !mutated[storage] && self.config.places(self.graph, storage)
         };
         let wish = |sharing: &Sharing| self.wish(op, *sharing, links);
         let wishes = row.sharing.iter().filter_map(wish);
