@@ -4,7 +4,7 @@ use crate::{
     GraphLimits, read_graph, read_npy, read_plan, read_problem, write_graph, write_npy,
     write_placement, write_plan,
 };
-use lowtide_core::{Bytes, Placement};
+use lowtide_core::{Bytes, Graph, Placement};
 
 /// Reads any bytes as a graph.
 ///
@@ -18,6 +18,8 @@ pub fn fuzz_graph_json(bytes: &[u8]) {
     let again = read_graph(&text, &GraphLimits::default()).expect("what is written can be read");
     assert_eq!(graph.tensors(), again.tensors(), "no tensor changes in a file");
     assert_eq!(graph.fingerprint(), again.fingerprint(), "nothing else changes either");
+    let costs = |graph: &Graph| graph.ops().iter().map(|op| op.cost).collect::<Vec<_>>();
+    assert_eq!(costs(&graph), costs(&again), "times are kept");
 }
 
 /// Reads any bytes as a plan.
