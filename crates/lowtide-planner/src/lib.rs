@@ -22,6 +22,7 @@ mod pack;
 mod plan;
 mod random;
 mod share;
+mod time;
 
 pub use bounds::{live_bound, live_sums, order_bound};
 pub use colour::{Colouring, colour, fewest_colours};
@@ -36,3 +37,4 @@ pub use pack::{
 pub use plan::{
     Colours, PlanError, Planned, Tried, colours, peak_of, plan, plan_in_order, plan_watched,
 };
+pub use time::{CriticalPath, Times, critical_path, makespan};
