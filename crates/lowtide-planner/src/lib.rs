@@ -23,6 +23,7 @@ mod plan;
 mod random;
 mod share;
 mod time;
+mod tradeoff;
 
 pub use bounds::{live_bound, live_sums, order_bound};
 pub use colour::{Colouring, colour, fewest_colours};
