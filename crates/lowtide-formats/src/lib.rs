@@ -50,6 +50,6 @@ pub use run_summary::{LatencyRow, OutputRow, ProfileRow, RunSummary};
 pub use spaces_summary::{SpaceRow, SpacesSummary, SpilledRow};
 pub use summary::{
     CheckSummary, ColouringRow, ColoursRow, MovedRow, PackSummary, PlanSummary, SUMMARY_VERSION,
-    TriedRow,
+    TimeRow, TriedRow, WorkersRow,
 };
 pub use times_csv::{TimesCsvError, read_times};
