@@ -103,12 +103,10 @@ pub enum LoadError {
         source: ResolveError,
     },
     /// The machine gives an operator a time that is none.
-    #[error("the machine that `{}` is planned for is none: {:?}", path.display(), machine)]
+    #[error("the machine that `{}` is planned for is none", path.display())]
     Machine {
         /// Which file.
         path: PathBuf,
-        /// The machine.
-        machine: Machine,
         /// Which operator, and which time.
         #[source]
         source: GraphError,
@@ -215,7 +213,7 @@ fn resolve(
     let graph = resolved
         .graph
         .with_costs(&resolved.costs.iter().map(seconds).collect())
-        .map_err(|source| LoadError::Machine { path: path.to_owned(), machine, source })?;
+        .map_err(|source| LoadError::Machine { path: path.to_owned(), source })?;
     Ok(Loaded {
         file_ops: model.main_graph().file_op_count(),
         unknown_ops: resolved.unknown_ops,

@@ -11,7 +11,7 @@ use std::iter;
 use std::path::Path;
 
 pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
-    let config = args.time.config(args.planner.config());
+    let config = args.time.config(&args.planner.config());
     let options = LoadOptions { machine: args.time.machine(), ..args.model.options()? };
     let path = &args.model.model;
     let targets =

@@ -33,8 +33,8 @@ impl TimeArgs {
         self.machine.unwrap_or_default()
     }
 
-    pub(super) fn config(&self, config: PlanConfig) -> PlanConfig {
-        PlanConfig { workers: self.workers, slowdown: self.max_slowdown, ..config }
+    pub(super) fn config(&self, config: &PlanConfig) -> PlanConfig {
+        PlanConfig { workers: self.workers, slowdown: self.max_slowdown, ..config.clone() }
     }
 
     /// The same model with the measured times.

@@ -3,6 +3,7 @@
 
 mod run_command;
 mod spaces;
+mod time;
 
 use std::fs;
 use std::io::Write;
