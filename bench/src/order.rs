@@ -81,7 +81,7 @@ fn model_row(path: &Path) -> anyhow::Result<Row> {
 fn row(name: String, graph: &Graph) -> anyhow::Result<Row> {
     let config = PlanConfig::default();
     let start = Instant::now();
-    let planned = plan(graph, &config)?.plan;
+    let planned = plan(graph, &config)?;
     let seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let uses = Uses::new(graph);
@@ -89,11 +89,11 @@ fn row(name: String, graph: &Graph) -> anyhow::Result<Row> {
     let row = Row {
         name,
         ops: graph.ops().len(),
-        ours: planned.stats.peak_live_bytes,
-        bound: planned.order_bound.bytes,
-        arena: planned.stats.arena_bytes,
-        is_proven: planned.order_proven(),
-        rule: planned.order_rule,
+        ours: planned.least_peak,
+        bound: planned.plan.order_bound.bytes,
+        arena: planned.plan.stats.arena_bytes,
+        is_proven: planned.least_peak_proven(),
+        rule: planned.plan.order_rule,
         seconds,
         peers,
         peer_seconds: start.elapsed().as_secs_f64(),

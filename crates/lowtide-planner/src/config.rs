@@ -88,9 +88,9 @@ impl Effort {
     /// Steps of the search for an order.
     pub const fn order_steps(self) -> u64 {
         match self {
-            Self::Fast => 1_000_000,
-            Self::Default => 20_000_000,
-            Self::Max => 1_000_000_000,
+            Self::Fast => 8_000_000,
+            Self::Default => 80_000_000,
+            Self::Max => 2_000_000_000,
         }
     }
 

@@ -20,8 +20,11 @@ pub struct Planned {
     pub plan: Plan,
     /// The order of its schedule.
     pub order: Order,
-    /// The orders that were tried, the file's first.
+    /// The orders that were packed, the file's first.
     pub tried: Vec<Tried>,
+    /// The least that any order tried needs at once. The plan's own peak can be above it, as an order that needs a little
+    /// more may fit into the smaller arena.
+    pub least_peak: Bytes,
     /// The least makespan of all orders that were looked at; only with several workers.
     pub least_makespan: Option<f64>,
 }
@@ -29,7 +32,13 @@ pub struct Planned {
 impl Planned {
     /// The arena of the file order with the same sharing and packing.
     pub fn file_order_bytes(&self) -> Bytes {
-        self.tried[0].arena
+        let files = self.tried.iter().filter(|row| row.rule == "file");
+        files.map(|row| row.arena).min().unwrap_or_default()
+    }
+
+    /// Whether no order needs less than the best one that was tried.
+    pub fn least_peak_proven(&self) -> bool {
+        self.least_peak <= self.plan.order_bound.bytes
     }
 }
 
@@ -137,6 +146,8 @@ struct Planner<'a> {
 const MOST_PACKED: usize = 4;
 /// First every order is packed with this part of the steps, then the best ones with all.
 const FIRST_PACKING: u64 = 64;
+/// Less than such a part of an arena is not worth the seconds of a packing.
+const NEGLIGIBLE: u64 = 1024;
 /// How many are packed again.
 const REFINED: usize = 2;
 
@@ -159,7 +170,7 @@ impl<'a> Planner<'a> {
                 break;
             }
             watched.tell(self.least(), self.floor.bytes);
-            let share = meter.left() / 2;
+            let share = meter.left() / 4 * 3;
             bounds.push(meter.with_at_most(share, |meter| self.try_wishes(&wishes, meter)));
         }
         self.refine();
@@ -172,7 +183,8 @@ impl<'a> Planner<'a> {
         };
         let best = self.candidates.swap_remove(0);
         let plan = best.plan(graph, config, &bound);
-        Planned { plan, order: best.order, tried: self.tried, least_makespan }
+        let least_peak = self.tried.iter().map(|row| row.peak).min().unwrap_or_default();
+        Planned { plan, order: best.order, tried: self.tried, least_peak, least_makespan }
     }
 
     /// The smallest arena so far.
@@ -226,7 +238,9 @@ impl<'a> Planner<'a> {
     fn refine(&mut self) {
         self.sort();
         for index in 0..self.candidates.len().min(REFINED) {
-            if self.candidates[index].live.bytes < self.candidates[0].placement.size {
+            let lost =
+                self.candidates[0].placement.size.saturating_sub(self.candidates[index].live.bytes);
+            if lost.0 > self.candidates[0].placement.size.0 / NEGLIGIBLE {
                 self.candidates[index].pack(self.config.pack_steps, self.config, self.watch);
             }
         }

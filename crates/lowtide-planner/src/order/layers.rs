@@ -15,6 +15,7 @@
 
 use super::flow::{Flow, Over, saved};
 use crate::meter::Meter;
+use crate::random;
 use lowtide_core::OpId;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -40,7 +41,7 @@ const LEAST_BRANCHES: usize = 8;
 
 /// A set of tasks. Tasks come in an order that some schedule follows, and a set that is reached has nearly all up to
 /// some task and none beyond: only the words between are kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Bits {
     /// So many words before these are full.
     full: u32,
@@ -74,6 +75,8 @@ impl Bits {
 #[derive(Clone, Debug)]
 struct State {
     bits: Bits,
+    /// Equal sets have equal ones.
+    hash: u64,
     live: u64,
     /// Tasks that may run next, ascending.
     ready: Vec<u32>,
@@ -91,15 +94,18 @@ struct Trail {
 #[derive(Default)]
 struct Layer {
     states: Vec<State>,
-    known: HashMap<Bits, (), BuildHasherDefault<Mix>>,
+    /// By its hash, a state that has it.
+    known: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
 }
 
 struct Search<'f> {
     flow: &'f Flow,
     target: u64,
     width: usize,
-    /// Tasks that use each cell.
-    users: Vec<Vec<u32>>,
+    /// Tasks that use each cell: a range of `users`, from the start of the cell to that of the next.
+    first_user: Vec<u32>,
+    users: Vec<u32>,
+    hashes: Vec<u64>,
     is_kept: Vec<bool>,
     layers: BTreeMap<usize, Layer>,
     trails: Vec<Trail>,
@@ -111,20 +117,19 @@ struct Search<'f> {
 
 impl<'f> Search<'f> {
     fn new(flow: &'f Flow, target: u64, width: usize) -> Self {
-        let mut users: Vec<Vec<u32>> = vec![Vec::new(); flow.bytes.len()];
-        for task in flow.tasks() {
-            for &cell in &flow.uses[task] {
-                users[cell as usize].push(task.raw());
-            }
-        }
-        let is_kept =
-            users.iter().zip(&flow.users).map(|(list, &count)| list.len() < count as usize);
+        let (first_user, users) = users(flow);
+        let is_kept = first_user.windows(2).zip(&flow.users);
+        let is_kept = is_kept.map(|(range, &count)| range[1] - range[0] < count).collect();
+        let mut seed = SEED;
+        let hashes = flow.tasks().map(|_| random::next(&mut seed)).collect();
         Self {
             flow,
             target,
             width,
-            is_kept: is_kept.collect(),
+            is_kept,
+            first_user,
             users,
+            hashes,
             layers: BTreeMap::new(),
             trails: Vec::new(),
             log: Vec::new(),
@@ -161,7 +166,7 @@ impl<'f> Search<'f> {
         let is_ready = |task: &OpId| self.flow.before[*task].is_empty();
         let ready = self.flow.tasks().filter(is_ready).map(OpId::raw).collect();
         let trail = self.trail(u32::MAX, &[]);
-        State { bits: Bits::default(), live: self.flow.start, ready, trail }
+        State { bits: Bits::default(), hash: 0, live: self.flow.start, ready, trail }
     }
 
     fn trail(&mut self, before: u32, tasks: &[u32]) -> u32 {
@@ -237,10 +242,13 @@ impl<'f> Search<'f> {
         }
         count += run.len();
         let layer = self.layers.entry(count).or_default();
-        if layer.known.contains_key(&state.bits) {
+        if let Some(&known) = layer.known.get(&state.hash)
+            && layer.states[known as usize].bits == state.bits
+        {
             return;
         }
-        layer.known.insert(state.bits.clone(), ());
+        // Where two sets have one hash, the second is found no more, and at worst is followed twice.
+        layer.known.insert(state.hash, index(layer.states.len()));
         if !run.is_empty() {
             state.trail = self.trail(state.trail, &run);
         }
@@ -298,10 +306,14 @@ impl<'f> Search<'f> {
 
     // The model, on sets.
 
+    fn users(&self, cell: u32) -> &[u32] {
+        let range = &self.first_user[cell as usize..cell as usize + 2];
+        &self.users[range[0] as usize..range[1] as usize]
+    }
+
     fn is_last(&self, state: &State, task: u32, cell: u32) -> bool {
-        let cell = cell as usize;
-        !self.is_kept[cell]
-            && self.users[cell].iter().all(|&user| user == task || state.bits.has(user))
+        !self.is_kept[cell as usize]
+            && self.users(cell).iter().all(|&user| user == task || state.bits.has(user))
     }
 
     fn needed(&self, state: &State, task: u32) -> u64 {
@@ -330,11 +342,12 @@ impl<'f> Search<'f> {
     fn step(&self, state: &mut State, task: u32, touched: &mut Vec<u32>, meter: &mut Meter<'_>) {
         state.live = self.live_after(state, task);
         state.bits.insert(task);
+        state.hash ^= self.hashes[task as usize];
         let at = state.ready.binary_search(&task).expect("only a ready task runs");
         state.ready.remove(at);
         let id = OpId::new(task);
         for &cell in &self.flow.uses[id] {
-            let mut left = self.users[cell as usize].iter().filter(|&&user| !state.bits.has(user));
+            let mut left = self.users(cell).iter().filter(|&&user| !state.bits.has(user));
             if let (Some(&last), None) = (left.next(), left.next()) {
                 touched.push(last);
             }
@@ -356,31 +369,46 @@ fn index(len: usize) -> u32 {
     u32::try_from(len).expect("a search has a budget")
 }
 
-/// Mixes words; nothing depends on its order.
-#[derive(Default)]
-struct Mix(u64);
+/// Tasks that use each cell, all in one list, and where each cell's begin.
+fn users(flow: &Flow) -> (Vec<u32>, Vec<u32>) {
+    let mut first = vec![0_u32; flow.bytes.len() + 1];
+    for task in flow.tasks() {
+        flow.uses[task].iter().for_each(|&cell| first[cell as usize + 1] += 1);
+    }
+    for cell in 0..flow.bytes.len() {
+        first[cell + 1] += first[cell];
+    }
+    let mut next = first.clone();
+    let mut users = vec![0; first[flow.bytes.len()] as usize];
+    for task in flow.tasks() {
+        for &cell in &flow.uses[task] {
+            let at = &mut next[cell as usize];
+            users[*at as usize] = task.raw();
+            *at += 1;
+        }
+    }
+    (first, users)
+}
 
-impl Hasher for Mix {
+/// Where the sequence of the tasks' hashes begins.
+const SEED: u64 = 0x2545_f491_4f6c_dd1d;
+
+/// Takes what is a hash already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for word in bytes.chunks(8) {
-            let mut buffer = [0; 8];
-            buffer[..word.len()].copy_from_slice(word);
-            self.write_u64(u64::from_le_bytes(buffer));
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
         }
     }
 
     fn write_u64(&mut self, word: u64) {
-        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 29);
+        self.0 = word;
     }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(word.into());
-    }
-
-    fn write_usize(&mut self, _: usize) {}
 }

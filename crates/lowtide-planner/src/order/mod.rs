@@ -58,8 +58,10 @@ pub(crate) enum Rungs {
 
 /// Where the windows' sequence of numbers begins.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Sets that a layer of the search may keep, one pass after the other.
-const WIDTHS: [usize; 5] = [4, 32, 256, 4096, usize::MAX];
+/// Sets that a layer of the search may keep, one pass after the other. Often few sets are within reach at all, so that
+/// all are tried first, with a part of the steps.
+const WIDTHS: [usize; 6] = [usize::MAX, 4, 32, 256, 4096, usize::MAX];
+const FIRST_PART: u64 = 2;
 
 /// Climbs the ladder; `None` if the graph has too many operators that wait for each other.
 pub(crate) fn climb(
@@ -132,17 +134,20 @@ impl Search<'_> {
         let (mut rung, mut seed) = (None, SEED);
         let share = meter.left() / 8;
         meter.with_at_most(share, |meter| self.cut(meter));
-        for width in WIDTHS {
+        for (pass, width) in WIDTHS.into_iter().enumerate() {
             if self.is_done() || meter.is_out() {
                 break;
             }
             let before = self.profile.peak();
-            let share = meter.left() / 2;
+            let share = meter.left() / if pass == 0 { FIRST_PART } else { 2 };
             self.bound = meter.with_at_most(share, |meter| {
                 sections::lower(&mut self.profile, self.flow, self.bound, width, meter)
             });
             if self.profile.peak() < before {
                 rung = Some("sections");
+            }
+            if pass == 0 {
+                continue;
             }
             let before = self.profile.peak();
             let share = meter.left() / 2;

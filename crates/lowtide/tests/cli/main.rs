@@ -231,7 +231,7 @@ fn over_capacity_is_an_answer_with_a_reason() {
     let output = lowtide(&["plan", &unet, "--capacity", "2.5MiB"]);
     assert_eq!(output.status.code(), Some(1));
     let reason = String::from_utf8(output.stderr).unwrap();
-    assert!(reason.contains("no order can do with less than 3.00 MiB"), "{reason}");
+    assert!(reason.contains("no order can do with less than 3.50 MiB"), "{reason}");
     let hard = testdata("problems").join("A.1048576.csv").display().to_string();
     let output = lowtide(&["pack", &hard, "--capacity", "1MiB", "--effort", "fast", "--json"]);
     assert_eq!(output.status.code(), Some(1));
