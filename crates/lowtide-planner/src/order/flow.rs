@@ -13,7 +13,7 @@
 use super::pair::{Pair, pair};
 use crate::PlanConfig;
 use crate::share::Wishes;
-use lowtide_core::{Graph, Id, IndexVec, Lists, OpId, Owner, Reuse, Size, TensorId, TensorKind};
+use lowtide_core::{Graph, Id, IndexVec, Lists, OpId, Owner, Size, TensorId, TensorKind};
 
 /// More pairs of operators that wait for each other are not written down: a graph with more has only simple orders.
 const MOST_EDGES: usize = 1 << 26;
@@ -175,7 +175,7 @@ impl Cells {
             users: vec![0; len],
             uses: Lists::new(),
         };
-        cells.leave_out_padding(graph, config, wishes);
+        cells.leave_out_padding(graph, wishes);
         // What fills a storage was written before it.
         let steps = graph.file_order();
         for (id, tensor) in graph.tensors().iter_enumerated() {
@@ -198,14 +198,27 @@ impl Cells {
         cells
     }
 
-    /// Between others, a tensor takes its own bytes. Whether something comes to lie there depends on the order, so
-    /// that no padding is counted where it might.
-    fn leave_out_padding(&mut self, graph: &Graph, config: &PlanConfig, wishes: &Wishes) {
-        if !config.parts || config.reuse != Reuse::Pack {
-            return;
-        }
+    /// Between others, a tensor takes its own bytes. Whether it comes to lie there depends on the order, so that no
+    /// padding is counted where it might: in bodies of several storages that something may be handed over to.
+    fn leave_out_padding(&mut self, graph: &Graph, wishes: &Wishes) {
         let bodies = &wishes.bodies;
-        for id in graph.tensors().ids().filter(|&id| graph.is_part(id)) {
+        let mut groups: IndexVec<TensorId, TensorId> = graph.tensors().ids().collect();
+        for overlay in graph.ops().ids().flat_map(|op| &wishes.overlays[op]) {
+            let [one, other] = [overlay.output, overlay.over]
+                .map(|storage| root(&mut groups, bodies.places[storage].body));
+            groups[one] = other;
+        }
+        let mut is_mixed = IndexVec::filled(groups.len(), (0_u32, false));
+        for id in graph.tensors().ids().filter(|&id| bodies.places[id].body == id) {
+            let (count, has_joined) = &mut is_mixed[root(&mut groups, id)];
+            *count += 1;
+            *has_joined |= bodies.is_joined[id];
+        }
+        for id in graph.tensors().ids() {
+            let (count, has_joined) = is_mixed[root(&mut groups, bodies.places[id].body)];
+            if count < 2 || !has_joined {
+                continue;
+            }
             for cell in bodies.cells_of[id].clone() {
                 self.bytes[cell as usize] = bodies.cells[cell as usize].bytes.0;
             }
@@ -249,6 +262,15 @@ impl Cells {
             }
         }
     }
+}
+
+/// What stands for a group, with the ways there made short.
+fn root(groups: &mut IndexVec<TensorId, TensorId>, mut at: TensorId) -> TensorId {
+    while groups[at] != at {
+        groups[at] = groups[groups[at]];
+        at = groups[at];
+    }
+    at
 }
 
 /// What the outputs of an operator may be written over.

@@ -71,7 +71,7 @@ fn try_window(
 ) -> bool {
     let part = profile.stretch(window.clone());
     meter.spend(4 * window.len() as u64);
-    let steps = STEPS_A_SET * (window.len() as u64).saturating_mul(width as u64);
+    let steps = STEPS_A_SET.saturating_mul(window.len() as u64).saturating_mul(width as u64);
     let found = meter.with_at_most(steps, |meter| search(&part, target, width, meter));
     let Found::Order(order) = found else { return false };
     profile.reorder(window, &part, &order);
