@@ -246,6 +246,18 @@ impl Tensor {
     }
 }
 
+impl Op {
+    /// A cost is a time.
+    pub(crate) fn check_cost(&self) -> Result<(), GraphError> {
+        match self.cost {
+            Some(cost) if !(cost.is_finite() && cost >= 0.0) => {
+                Err(GraphError::BadCost { op: self.label().to_owned(), cost: cost.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Ids in range, sharing between its own tensors, cost a time.
 fn check_op(op: &Op, tensors: &IndexVec<TensorId, Tensor>) -> Result<(), GraphError> {
     for &tensor in op.inputs.iter().chain(&op.outputs) {
@@ -254,10 +266,7 @@ fn check_op(op: &Op, tensors: &IndexVec<TensorId, Tensor>) -> Result<(), GraphEr
             return Err(GraphError::NoSuchTensor { op, tensor, tensors: tensors.len() });
         }
     }
-    if op.cost.is_some_and(|cost| !(cost.is_finite() && cost >= 0.0)) {
-        let cost = op.cost.unwrap_or_default().to_string();
-        return Err(GraphError::BadCost { op: op.label().to_owned(), cost });
-    }
+    op.check_cost()?;
     if op.sharing.is_empty() {
         return Ok(());
     }

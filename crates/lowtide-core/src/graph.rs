@@ -13,7 +13,9 @@
 
 use crate::alias::{Extent, Storages};
 use crate::origins::Origins;
-use crate::{Bytes, DType, Dim, Fingerprint, IndexVec, Lists, OpId, Order, Size, TensorId};
+use crate::{
+    Bytes, DType, Dim, Fingerprint, GraphError, IndexVec, Lists, OpId, Order, Size, TensorId,
+};
 
 /// Where the value of a tensor comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -244,9 +246,23 @@ impl Graph {
         Order::proven(self.file_order.clone())
     }
 
-    /// Depends on everything but names.
+    /// Depends on everything but names and times.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    /// The same graph with other times, in seconds; operators without one keep theirs. The fingerprint stays.
+    ///
+    /// # Panics
+    /// If there is not one row for each operator.
+    pub fn with_costs(mut self, seconds: &IndexVec<OpId, Option<f64>>) -> Result<Self, GraphError> {
+        assert_eq!(seconds.len(), self.ops.len(), "each operator has a row");
+        for (id, &cost) in seconds.iter_enumerated() {
+            let op = &mut self.ops[id];
+            op.cost = cost.or(op.cost);
+            op.check_cost()?;
+        }
+        Ok(self)
     }
 
     /// Bytes of all weights.

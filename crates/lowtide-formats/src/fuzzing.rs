@@ -1,10 +1,10 @@
 //! The bodies of the fuzz targets: any bytes are an error or a value, and a value survives being written.
 
 use crate::{
-    GraphLimits, read_graph, read_npy, read_plan, read_problem, write_graph, write_npy,
+    GraphLimits, read_graph, read_npy, read_plan, read_problem, read_times, write_graph, write_npy,
     write_placement, write_plan,
 };
-use lowtide_core::{Bytes, Placement};
+use lowtide_core::{Bytes, Graph, Placement};
 
 /// Reads any bytes as a graph.
 ///
@@ -18,6 +18,8 @@ pub fn fuzz_graph_json(bytes: &[u8]) {
     let again = read_graph(&text, &GraphLimits::default()).expect("what is written can be read");
     assert_eq!(graph.tensors(), again.tensors(), "no tensor changes in a file");
     assert_eq!(graph.fingerprint(), again.fingerprint(), "nothing else changes either");
+    let costs = |graph: &Graph| graph.ops().iter().map(|op| op.cost).collect::<Vec<_>>();
+    assert_eq!(costs(&graph), costs(&again), "times are kept");
 }
 
 /// Reads any bytes as a plan.
@@ -49,6 +51,15 @@ pub fn fuzz_problem_csv(bytes: &[u8]) {
     assert!(again.offsets.iter().all(|&offset| offset == Some(Bytes(64))), "offsets are written");
     assert!(named.ids.ids().all(|id| again.space(id) == named.space(id)), "spaces are kept");
     assert_eq!(again.weights, named.weights);
+}
+
+/// Reads any bytes as times of a graph.
+///
+/// # Panics
+/// If the graph does not take what was read.
+pub fn fuzz_times_csv(graph: &Graph, bytes: &[u8]) {
+    let Ok(seconds) = read_times(bytes, graph) else { return };
+    graph.clone().with_costs(&seconds).expect("what is read is a time");
 }
 
 /// Reads any bytes as an array.

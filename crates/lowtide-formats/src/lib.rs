@@ -4,6 +4,7 @@
 //! graph.json[.gz] ──read_graph──> Graph              Plan ──write_plan──> plan.json ──read_plan──> Plan
 //! problem.csv ──read_problem──> NamedProblem         Plan ──write_events──> events.csv
 //!             <──write_placement── Placement         Lifetimes ──write_lifetimes──> lifetimes.csv
+//! times.csv ──read_times──> seconds of a Graph's operators
 //! x.npy ──read_npy──> Array ──write_npy──> y.npy     Plan ──live_curve, memory_curve──> text for a terminal
 //! ~~~
 //! What is read may be hostile: it is an error or a value, never a panic, and memory is set aside only for
@@ -29,6 +30,7 @@ mod run_summary;
 mod sample;
 mod spaces_summary;
 mod summary;
+mod times_csv;
 mod value;
 
 pub use curve::{CurveStyle, memory_curve};
@@ -48,5 +50,6 @@ pub use run_summary::{LatencyRow, OutputRow, ProfileRow, RunSummary};
 pub use spaces_summary::{SpaceRow, SpacesSummary, SpilledRow};
 pub use summary::{
     CheckSummary, ColouringRow, ColoursRow, MovedRow, PackSummary, PlanSummary, SUMMARY_VERSION,
-    TriedRow,
+    TimeRow, TriedRow, WorkersRow,
 };
+pub use times_csv::{TimesCsvError, read_times};

@@ -77,12 +77,42 @@ pub struct PlanSummary {
     pub unknown_ops: BTreeMap<String, usize>,
     /// Names of dimensions that nobody has bound.
     pub open_dims: Vec<String>,
+    /// How long the operators take, where a time is known or was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeRow>,
     /// Time of planning alone.
     pub seconds: f64,
 }
 
+/// How long the operators of a plan take.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimeRow {
+    /// The longest chain of operators that wait for each other.
+    pub critical_path_seconds: f64,
+    /// Its operators by their ids.
+    pub critical_path: Vec<u32>,
+    /// All operators one after the other.
+    pub total_seconds: f64,
+    /// Operators of unknown time, which count as the mean of the others, or as 1 where no time is known.
+    pub untimed_ops: usize,
+    /// The plan's order on several workers.
+    #[serde(flatten)]
+    pub workers: Option<WorkersRow>,
+}
+
+/// How long an order takes on several workers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WorkersRow {
+    /// How many.
+    pub workers: usize,
+    /// The plan's order.
+    pub makespan_seconds: f64,
+    /// The fastest order that was looked at.
+    pub least_makespan_seconds: f64,
+}
+
 /// One order that was tried.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TriedRow {
     /// The rule.
     pub rule: String,
@@ -90,6 +120,9 @@ pub struct TriedRow {
     pub peak_bytes: u64,
     /// Its arena.
     pub arena_bytes: u64,
+    /// Its seconds on the workers; only with several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub makespan_seconds: Option<f64>,
 }
 
 /// Both colourings of the buffers.

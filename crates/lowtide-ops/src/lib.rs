@@ -20,6 +20,7 @@ mod infer;
 mod inside;
 mod kernels;
 mod known;
+mod machine;
 mod prepare;
 #[cfg(test)]
 mod properties;
@@ -38,6 +39,7 @@ pub(crate) use lowtide_core::operator::{call, expr, fact};
 pub use config::{ResolveConfig, dim_names, unused_dims};
 pub use cost::Cost;
 pub use error::ResolveError;
+pub use machine::Machine;
 pub use prepare::{PrepareError, prepare};
 pub use resolve::{Resolved, resolve};
 pub use tables::standard;

@@ -1,6 +1,7 @@
 //! [`PlanConfig`]: everything that a plan depends on besides the graph.
 
 use lowtide_core::{Align, Graph, Owner, Reuse, TensorId, TensorKind};
+use std::num::NonZeroUsize;
 
 /// How to plan. Equal graph and equal config give equal plans, byte for byte.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,12 @@ pub struct PlanConfig {
     pub pack_steps: u64,
     /// How many steps the search for an order may take; see [`Effort`].
     pub order_steps: u64,
+    /// Workers that run operators side by side, for which makespans are counted.
+    pub workers: NonZeroUsize,
+    /// How much longer than the fastest order that is tried the plan's may take on the workers, as in 0.05 for 5 %:
+    /// 0 or more; none: memory alone counts. Of the orders within it the smallest arena is kept. Only for
+    /// [`OrderRule::Rules`] and [`OrderRule::Search`].
+    pub slowdown: Option<f64>,
 }
 
 impl Default for PlanConfig {
@@ -44,6 +51,8 @@ impl Default for PlanConfig {
             align: Align::default(),
             pack_steps: Effort::default().pack_steps(),
             order_steps: Effort::default().order_steps(),
+            workers: NonZeroUsize::MIN,
+            slowdown: None,
         }
     }
 }

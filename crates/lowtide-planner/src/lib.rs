@@ -22,6 +22,8 @@ mod pack;
 mod plan;
 mod random;
 mod share;
+mod time;
+mod tradeoff;
 
 pub use bounds::{live_bound, live_sums, order_bound};
 pub use colour::{Colouring, colour, fewest_colours};
@@ -36,3 +38,4 @@ pub use pack::{
 pub use plan::{
     Colours, PlanError, Planned, Tried, colours, peak_of, plan, plan_in_order, plan_watched,
 };
+pub use time::{CriticalPath, Times, critical_path, makespan};

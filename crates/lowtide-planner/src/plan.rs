@@ -3,6 +3,7 @@
 use crate::meter::{Meter, Watched};
 use crate::order::{Ranked, Rungs, climb};
 use crate::share::{ARENA, Layout, Links, Wishes, share};
+use crate::tradeoff::{Clock, Limit, Offer};
 use crate::{
     Budget, ColourBy, Colouring, OrderRule, PackRequest, Packing, PlanConfig, Watch, bounds,
     colour, events, fewest_colours, pack_as_asked, placement_bound, score_order,
@@ -24,6 +25,8 @@ pub struct Planned {
     /// The least that any order tried needs at once. The plan's own peak can be above it, as an order that needs a little
     /// more may fit into the smaller arena.
     pub least_peak: Bytes,
+    /// The least makespan of all orders that were looked at; only with several workers.
+    pub least_makespan: Option<f64>,
 }
 
 impl Planned {
@@ -40,7 +43,7 @@ impl Planned {
 }
 
 /// One order that was tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tried {
     /// The rule that found it.
     pub rule: &'static str,
@@ -48,6 +51,8 @@ pub struct Tried {
     pub peak: Bytes,
     /// The arena.
     pub arena: Bytes,
+    /// Seconds on the workers; only with several.
+    pub makespan: Option<f64>,
 }
 
 /// Why there is no plan.
@@ -59,6 +64,12 @@ pub enum PlanError {
     BadWeight {
         /// Which weight.
         name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A slowdown that is none.
+    #[error("the slowdown is at most {value}, wanted a number, 0 or more")]
+    BadSlowdown {
         /// Its value.
         value: f64,
     },
@@ -80,6 +91,9 @@ pub fn plan_watched(
         if !(value.is_finite() && value >= 0.0) {
             return Err(PlanError::BadWeight { name, value });
         }
+    }
+    if let Some(value) = config.slowdown.filter(|&value| value.is_nan() || value < 0.0) {
+        return Err(PlanError::BadSlowdown { value });
     }
     Ok(Planner::new(graph, config, watch).run())
 }
@@ -125,6 +139,7 @@ struct Planner<'a> {
     /// All that was packed, the smallest arena first.
     candidates: Vec<Candidate>,
     tried: Vec<Tried>,
+    clock: Option<Clock>,
 }
 
 /// Orders that are packed for each way to share, at most.
@@ -139,7 +154,8 @@ const REFINED: usize = 2;
 impl<'a> Planner<'a> {
     fn new(graph: &'a Graph, config: &'a PlanConfig, watch: &'a Watch<'a>) -> Self {
         let floor = bounds::order_bound(graph, config);
-        Self { graph, config, watch, floor, candidates: Vec::new(), tried: Vec::new() }
+        let clock = Clock::new(graph, config);
+        Self { graph, config, watch, floor, candidates: Vec::new(), tried: Vec::new(), clock }
     }
 
     fn run(mut self) -> Planned {
@@ -158,6 +174,7 @@ impl<'a> Planner<'a> {
             bounds.push(meter.with_at_most(share, |meter| self.try_wishes(&wishes, meter)));
         }
         self.refine();
+        let least_makespan = self.trade();
         let least = bounds.into_iter().min().unwrap_or_default();
         let bound = if least > self.floor.bytes {
             Bound { bytes: least, proof: Proof::Search }
@@ -167,7 +184,7 @@ impl<'a> Planner<'a> {
         let best = self.candidates.swap_remove(0);
         let plan = best.plan(graph, config, &bound);
         let least_peak = self.tried.iter().map(|row| row.peak).min().unwrap_or_default();
-        Planned { plan, order: best.order, tried: self.tried, least_peak }
+        Planned { plan, order: best.order, tried: self.tried, least_peak, least_makespan }
     }
 
     /// The smallest arena so far.
@@ -210,7 +227,9 @@ impl<'a> Planner<'a> {
 
     fn try_order(&mut self, rule: &'static str, order: Order, wishes: &Wishes) {
         let layout = share(self.graph, &order, self.config, wishes);
-        let candidate = Candidate::new(rule, order, layout, self.config, self.watch);
+        let makespan = self.clock.as_ref().map(|clock| clock.makespan(self.graph, &order));
+        let new = Candidate::new(rule, order, layout, self.config, self.watch);
+        let candidate = Candidate { makespan, ..new };
         self.tried.push(candidate.tried());
         self.candidates.push(candidate);
     }
@@ -227,11 +246,37 @@ impl<'a> Planner<'a> {
         }
         self.sort();
         let best = &self.candidates[0];
-        let same =
-            self.tried.iter_mut().find(|row| row.rule == best.rule && row.peak == best.live.bytes);
+        let is_same = |row: &&mut Tried| {
+            (row.rule, row.peak, row.makespan) == (best.rule, best.live.bytes, best.makespan)
+        };
+        let same = self.tried.iter_mut().find(is_same);
         if let Some(row) = same {
             *row = best.tried();
         }
+    }
+
+    /// Where the best order takes too long on the workers, tries quicker ones and keeps what is within the limit; returns
+    /// the least makespan.
+    fn trade(&mut self) -> Option<f64> {
+        let (clock, best) = (self.clock.clone()?, &self.candidates[0]);
+        let mut offers = clock.offers(self.graph, self.config, &best.order);
+        let tried = self.tried.iter().filter_map(|row| row.makespan);
+        let fastest = offers.iter().map(|offer| offer.makespan).chain(tried).reduce(f64::min)?;
+        let is_given = matches!(self.config.order, OrderRule::File | OrderRule::Score);
+        let slowdown = self.config.slowdown.filter(|_| !is_given);
+        let limit = Limit { fastest, slowdown: slowdown.unwrap_or(f64::INFINITY) };
+        if best.makespan.is_none_or(|makespan| limit.admits(makespan)) {
+            return Some(fastest);
+        }
+        self.candidates.retain(|one| one.makespan.is_some_and(|makespan| limit.admits(makespan)));
+        offers.retain(|offer| limit.admits(offer.makespan));
+        for wishes in all_wishes(self.graph, self.config) {
+            for Offer { rule, order, .. } in &offers {
+                self.try_order(rule, order.clone(), &wishes);
+            }
+        }
+        self.refine();
+        Some(fastest)
     }
 
     fn sort(&mut self) {
@@ -252,6 +297,8 @@ struct Candidate {
     live: Bound,
     /// Below this no placement of this order can come.
     bound: Bound,
+    /// Seconds on the workers; only with several.
+    makespan: Option<f64>,
 }
 
 impl Candidate {
@@ -265,7 +312,9 @@ impl Candidate {
         let (problem, buffers) = layout.problem();
         let live = bounds::live_bound(&bounds::live_sums(&problem));
         let (placement, bound) = (Placement::default(), Bound::NONE);
-        let mut new = Self { rule, order, layout, problem, buffers, placement, live, bound };
+        let makespan = None;
+        let mut new =
+            Self { rule, order, layout, problem, buffers, placement, live, bound, makespan };
         new.pack(config.pack_steps / FIRST_PACKING, config, watch);
         new
     }
@@ -280,7 +329,8 @@ impl Candidate {
     }
 
     fn tried(&self) -> Tried {
-        Tried { rule: self.rule, peak: self.live.bytes, arena: self.placement.size }
+        let Self { rule, makespan, .. } = *self;
+        Tried { rule, peak: self.live.bytes, arena: self.placement.size, makespan }
     }
 
     fn plan(&self, graph: &Graph, config: &PlanConfig, order_bound: &Bound) -> Plan {

@@ -8,10 +8,10 @@
 //! file (a pipe, standard input) is read into memory.
 
 use lowtide_core::operator::Fact;
-use lowtide_core::{Data, Dim, Graph, IndexVec, Model, OpId, Registry, TensorId};
+use lowtide_core::{Data, Dim, Graph, GraphError, IndexVec, Model, OpId, Registry, TensorId};
 use lowtide_formats::{GraphJsonError, GraphLimits};
 use lowtide_onnx::{ReadOptions, WeightReport};
-use lowtide_ops::{Cost, ResolveConfig, ResolveError};
+use lowtide_ops::{Cost, Machine, ResolveConfig, ResolveError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,9 @@ pub struct LoadOptions {
     pub graph: GraphLimits,
     /// What operators mean.
     pub operators: Registry,
+    /// How fast the machine is for which an ONNX model is planned: gives operators their times. The operators of a graph
+    /// file have theirs, or none.
+    pub machine: Machine,
 }
 
 impl Default for LoadOptions {
@@ -36,6 +39,7 @@ impl Default for LoadOptions {
             onnx: ReadOptions::default(),
             graph: GraphLimits::default(),
             operators: lowtide_ops::standard(),
+            machine: Machine::default(),
         }
     }
 }
@@ -97,6 +101,15 @@ pub enum LoadError {
         /// Why.
         #[source]
         source: ResolveError,
+    },
+    /// The machine gives an operator a time that is none.
+    #[error("the machine that `{}` is planned for is none", path.display())]
+    Machine {
+        /// Which file.
+        path: PathBuf,
+        /// Which operator, and which time.
+        #[source]
+        source: GraphError,
     },
     /// It is no graph file.
     #[error("`{}` is not a graph that can be read", path.display())]
@@ -195,17 +208,23 @@ fn resolve(
     }
     let resolved = lowtide_ops::resolve(&model, model.main, &options.resolve, &options.operators)
         .map_err(|source| LoadError::Resolve { path: path.to_owned(), source })?;
+    let machine = options.machine;
+    let seconds = |cost: &Option<Cost>| cost.as_ref().map(|cost| machine.seconds(cost));
+    let graph = resolved
+        .graph
+        .with_costs(&resolved.costs.iter().map(seconds).collect())
+        .map_err(|source| LoadError::Machine { path: path.to_owned(), source })?;
     Ok(Loaded {
         file_ops: model.main_graph().file_op_count(),
         unknown_ops: resolved.unknown_ops,
         contradictions: resolved.contradictions,
-        unknown_tensors: unknown_tensors(&resolved.graph),
-        open_dims: open_dims(&model, &resolved.graph),
+        unknown_tensors: unknown_tensors(&graph),
+        open_dims: open_dims(&model, &graph),
         weights: Some(report),
         costs: resolved.costs,
         facts: resolved.facts,
         file: Some(bytes),
-        graph: resolved.graph,
+        graph,
         model: Some(model),
     })
 }

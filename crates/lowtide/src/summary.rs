@@ -2,8 +2,8 @@
 
 use crate::Loaded;
 use lowtide_core::{Bytes, Graph, Occupant, Plan, Reuse, Size, Step};
-use lowtide_formats::{ColouringRow, ColoursRow, PlanSummary, TriedRow};
-use lowtide_planner::{PlanConfig, Planned, colours};
+use lowtide_formats::{ColouringRow, ColoursRow, PlanSummary, TimeRow, TriedRow, WorkersRow};
+use lowtide_planner::{PlanConfig, Planned, Times, colours, critical_path, makespan};
 
 /// The figures of a plan; `seconds` is what planning took.
 pub fn summary(
@@ -20,6 +20,7 @@ pub fn summary(
         rule: tried.rule.to_owned(),
         peak_bytes: tried.peak.0,
         arena_bytes: tried.arena.0,
+        makespan_seconds: tried.makespan,
     });
     PlanSummary {
         model: model.to_owned(),
@@ -46,8 +47,30 @@ pub fn summary(
         colours: (plan.reuse == Reuse::Colour).then(|| colours_row(graph, order, config)),
         unknown_ops: loaded.unknown_ops.clone(),
         open_dims: loaded.open_dims.clone(),
+        time: time_row(graph, planned, config),
         seconds,
     }
+}
+
+/// None where no time is known and none was asked for.
+fn time_row(graph: &Graph, planned: &Planned, config: &PlanConfig) -> Option<TimeRow> {
+    let times = Times::of(graph);
+    let workers = planned.least_makespan.map(|least| WorkersRow {
+        workers: config.workers.get(),
+        makespan_seconds: makespan(graph, &planned.order, &times, config.workers),
+        least_makespan_seconds: least,
+    });
+    if times.unknown() == graph.ops().len() && workers.is_none() {
+        return None;
+    }
+    let path = critical_path(graph, &times);
+    Some(TimeRow {
+        critical_path_seconds: path.seconds,
+        critical_path: path.ops.iter().map(|op| op.raw()).collect(),
+        total_seconds: times.total(),
+        untimed_ops: times.unknown(),
+        workers,
+    })
 }
 
 fn colours_row(graph: &Graph, order: &lowtide_core::Order, config: &PlanConfig) -> ColoursRow {

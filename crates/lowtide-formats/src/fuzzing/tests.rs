@@ -80,3 +80,9 @@ fn damaged_arrays_do_not_panic() {
     write_npy(lowtide_core::DType::F32, &[2, 3], &[0; 24], &mut good).unwrap();
     check(&good, fuzz_npy);
 }
+
+#[test]
+fn damaged_times_do_not_panic() {
+    let good = b"op_name,seconds\nconv,0.5\nrelu,1e-3\n";
+    check(good, |bytes| fuzz_times_csv(&sample::graph(), bytes));
+}

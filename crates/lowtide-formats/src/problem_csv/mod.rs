@@ -19,6 +19,7 @@ mod table;
 mod tests;
 
 pub use spaces::{NamedSpace, write_spaces_placement};
+pub(crate) use table::{line, skip_empty_lines};
 pub use table::{read_problem, write_placement};
 
 use lowtide_core::{

@@ -85,7 +85,7 @@ impl Table {
 }
 
 /// The reader takes empty lines for the beginning of the record after them; people count them.
-fn skip_empty_lines(row: &mut StringRecord, bytes: &[u8]) {
+pub(crate) fn skip_empty_lines(row: &mut StringRecord, bytes: &[u8]) {
     let Some(mut position) = row.position().cloned() else { return };
     let start = usize::try_from(position.byte()).unwrap_or(bytes.len());
     let ends = bytes.iter().skip(start).take_while(|byte| matches!(byte, b'\n' | b'\r'));
@@ -95,7 +95,7 @@ fn skip_empty_lines(row: &mut StringRecord, bytes: &[u8]) {
 }
 
 /// The line in which a record starts, from 1.
-pub(super) fn line(record: &StringRecord) -> u64 {
+pub(crate) fn line(record: &StringRecord) -> u64 {
     record.position().map_or(1, csv::Position::line)
 }
 

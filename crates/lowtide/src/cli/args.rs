@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use super::time::TimeArgs;
 use clap::{Parser, Subcommand, ValueEnum};
 use lowtide::core::{Align, Bytes, Owner, Reuse};
 use lowtide::formats::NamedSpace;
@@ -108,6 +109,8 @@ pub(super) struct PlanArgs {
     pub(super) model: ModelArgs,
     #[command(flatten)]
     pub(super) planner: PlannerArgs,
+    #[command(flatten)]
+    pub(super) time: TimeArgs,
     /// Answer no (exit code 1) if the arena is larger than this, as in 4MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) capacity: Option<Bytes>,
@@ -179,6 +182,11 @@ pub(super) struct PlannerArgs {
 }
 
 impl PlannerArgs {
+    /// Whether the order is found, and not given by the file or one rule.
+    pub(super) fn finds_order(&self) -> bool {
+        matches!(self.order, OrderArg::Rules | OrderArg::Search)
+    }
+
     /// Flags that were given and mean nothing beside the others.
     pub(super) fn unused(&self) -> Vec<&'static str> {
         let score = matches!(self.order, OrderArg::File);
@@ -227,6 +235,7 @@ impl PlannerArgs {
             parts: !self.no_parts,
             pack_steps: self.effort.effort().pack_steps(),
             order_steps: self.effort.effort().order_steps(),
+            ..PlanConfig::default()
         }
     }
 }
@@ -286,7 +295,7 @@ fn input(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// A number of threads that a machine could have.
-fn threads(text: &str) -> Result<NonZeroUsize, String> {
+pub(super) fn threads(text: &str) -> Result<NonZeroUsize, String> {
     const MOST: usize = 1024;
     let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST);
     count.ok_or_else(|| format!("wanted a whole number from 1 to {MOST}"))

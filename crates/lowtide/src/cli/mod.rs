@@ -18,6 +18,7 @@ mod progress;
 mod run;
 mod run_text;
 mod text;
+mod time;
 
 use args::{Args, Command};
 use clap::Parser;

@@ -6,19 +6,22 @@ use anyhow::Context;
 use lowtide::core::Bytes;
 use lowtide::onnx::write_reordered;
 use lowtide::planner::{lifetimes, plan_watched};
-use lowtide::{Loaded, Planned, formats, load, summary};
+use lowtide::{LoadOptions, Loaded, Planned, formats, load, summary};
+use std::iter;
 use std::path::Path;
 
 pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
-    let config = args.planner.config();
-    let options = args.model.options()?;
+    let config = args.time.config(&args.planner.config());
+    let options = LoadOptions { machine: args.time.machine(), ..args.model.options()? };
     let path = &args.model.model;
     let targets =
         [&args.output, &args.events, &args.lifetimes, &args.problem, &args.graph, &args.onnx];
-    out::check_targets(&[path], &targets.map(Option::as_deref))?;
+    let sources: Vec<&Path> =
+        iter::once(path.as_path()).chain(args.time.times.as_deref()).collect();
+    out::check_targets(&sources, &targets.map(Option::as_deref))?;
     let name = path.display().to_string();
     let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
-    let loaded = loaded?;
+    let loaded = args.time.measured(loaded?)?;
     let warnings = loaded.weights.iter().flat_map(|report| &report.warnings);
     for text in warnings.chain(&loaded.contradictions) {
         out::message(&format!("warning: {text}"));
@@ -28,8 +31,11 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Answer> {
     });
     let planned = planned.context("the flags make no plan")?;
     write_files(args, &loaded, &planned)?;
-    for flag in args.planner.unused() {
+    for flag in args.planner.unused().into_iter().chain(args.time.unused(&args.planner)) {
         out::message(&format!("warning: {flag} means nothing with this --order and --mode"));
+    }
+    if let Some(text) = args.time.warning(&loaded) {
+        out::message(&format!("warning: {text}"));
     }
     let figures = summary(&name, &loaded, &planned, &config, seconds);
     let text = if args.json { figures.to_json() } else { text::plan(&loaded, &planned, &figures) };

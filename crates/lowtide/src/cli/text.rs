@@ -1,5 +1,6 @@
 //! The summary of a plan, for people.
 
+use super::time;
 use lowtide::core::Bytes;
 use lowtide::formats::{CurveStyle, PlanSummary, live_curve, memory_curve};
 use lowtide::{Loaded, Planned, standing_at_peak};
@@ -14,6 +15,7 @@ pub(super) fn plan(loaded: &Loaded, planned: &Planned, figures: &PlanSummary) ->
     head(&mut text, figures);
     incomplete(&mut text, loaded, figures);
     four_figures(&mut text, figures);
+    time::figures(&mut text, figures);
     colours(&mut text, figures);
     unknown_ops(&mut text, figures);
     peak(&mut text, loaded, planned);
