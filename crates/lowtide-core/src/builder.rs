@@ -191,21 +191,19 @@ fn parts(graph: &Graph) -> IndexVec<TensorId, bool> {
     }
     let over = Lists::group(len, &over);
     let inners = inners(graph);
-    let mut parts = IndexVec::filled(len, false);
-    let mut reached: Vec<TensorId> = inners.iter().map(|&(inner, _)| inner).collect();
-    while let Some(storage) = reached.pop() {
-        if !std::mem::replace(&mut parts[storage], true) {
-            reached.extend_from_slice(&over[storage]);
-        }
-    }
     // How often each storage lies in another one, or holds one.
     let mut related = IndexVec::filled(len, 0);
     for &(inner, outer) in &inners {
         related[inner] += 1;
         related[outer] += 1;
     }
-    for (_, outer) in inners.into_iter().filter(|&(inner, _)| related[inner] > 1) {
-        parts[outer] = true;
+    let wholes = inners.iter().filter(|&&(inner, _)| related[inner] > 1).map(|&(_, outer)| outer);
+    let mut reached: Vec<TensorId> = inners.iter().map(|&(inner, _)| inner).chain(wholes).collect();
+    let mut parts = IndexVec::filled(len, false);
+    while let Some(storage) = reached.pop() {
+        if !std::mem::replace(&mut parts[storage], true) {
+            reached.extend_from_slice(&over[storage]);
+        }
     }
     parts
 }

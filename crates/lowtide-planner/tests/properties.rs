@@ -4,7 +4,9 @@
 use arbitrary::Unstructured;
 use lowtide_core::testing::{Limits, describe, graph, reordered};
 use lowtide_core::{Align, Bound, Bytes, Graph, OpId, Order, Owner, Plan, Proof, Reuse, check};
-use lowtide_planner::{ColourBy, OrderRule, PlanConfig, Planned, plan, plan_in_order, score_order};
+use lowtide_planner::{
+    ColourBy, OrderRule, PlanConfig, Planned, peak_of, plan, plan_in_order, score_order,
+};
 
 /// Runs `property` on random graphs of up to `max_ops` operators.
 fn on_graphs(
@@ -25,6 +27,7 @@ fn any_config(u: &mut Unstructured<'_>) -> arbitrary::Result<PlanConfig> {
         reuse: *u.choose(&Reuse::ALL)?,
         colour_by: *u.choose(&[ColourBy::Best, ColourBy::Start, ColourBy::End])?,
         in_place: u.arbitrary()?,
+        parts: u.arbitrary()?,
         inputs: *u.choose(&[Owner::Caller, Owner::Arena])?,
         outputs: *u.choose(&[Owner::Caller, Owner::Arena])?,
         align: *u.choose(&[Align::ONE, Align::CACHE_LINE, Align::new(256).unwrap()])?,
@@ -54,8 +57,8 @@ fn bound_peak_arena_and_no_reuse_are_in_this_order() {
         let config = any_config(u)?;
         let plan = planned(graph, &config).plan;
         assert!(plan.order_bound.bytes <= plan.stats.peak_live_bytes);
-        assert_eq!(plan.placement_bound.bytes, plan.stats.peak_live_bytes);
-        assert!(plan.stats.peak_live_bytes <= plan.stats.arena_bytes);
+        assert!(plan.stats.peak_live_bytes <= plan.placement_bound.bytes);
+        assert!(plan.placement_bound.bytes <= plan.stats.arena_bytes);
         let has_scratch = graph.ops().iter().any(|op| op.needed_scratch().is_some());
         assert!(has_scratch || plan.stats.arena_bytes <= plan.stats.no_reuse_bytes);
         Ok(())
@@ -77,9 +80,8 @@ fn writing_in_place_never_raises_the_peak_of_an_order() {
     on_graphs(24, |graph, u| {
         // Where sizes are no multiples of the alignment, padding depends on what lies beside what.
         let base = PlanConfig { order: OrderRule::File, align: Align::ONE, ..any_config(u)? };
-        let peak = |in_place| {
-            planned(graph, &PlanConfig { in_place, ..base.clone() }).plan.stats.peak_live_bytes
-        };
+        let file = graph.file_order();
+        let peak = |in_place| peak_of(graph, &file, &PlanConfig { in_place, ..base.clone() });
         assert!(peak(true) <= peak(false));
         Ok(())
     });
@@ -97,7 +99,8 @@ fn equal_input_gives_equal_plans() {
 #[test]
 fn another_order_of_the_file_changes_no_bound_and_no_peak_of_an_order() {
     on_graphs(24, |graph, u| {
-        let config = any_config(u)?;
+        // Of two wishes that cannot both be granted, the numbers of tensors decide.
+        let config = PlanConfig { parts: false, ..any_config(u)? };
         let order = score_order(graph, &config);
         let ops: Vec<OpId> = order.schedule().iter().copied().collect();
         let (other, ids) = reordered(graph, &ops);
