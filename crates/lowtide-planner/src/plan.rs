@@ -99,10 +99,12 @@ pub fn plan_watched(
 }
 
 /// Plans a graph in an order of the caller's. Cost: near-linear.
-pub fn plan_in_order(graph: &Graph, order: Order, config: &PlanConfig) -> Plan {
+pub fn plan_in_order(graph: &Graph, order: &Order, config: &PlanConfig) -> Plan {
     let mut planner = Planner::new(graph, config, Budget::of(0).watch);
     let wishes = all_wishes(graph, config);
-    wishes.iter().for_each(|wishes| planner.try_order("given", order.clone(), wishes));
+    for wishes in &wishes {
+        planner.try_order("given", order.clone(), wishes);
+    }
     planner.refine();
     let bound = bounds::order_bound(graph, config);
     planner.candidates[0].plan(graph, config, &bound)

@@ -165,7 +165,7 @@ fn least_peak(graph: &Graph, config: &PlanConfig) -> Bytes {
     let mut best = Bytes(u64::MAX);
     permutations(&graph.ops().ids().collect::<Vec<_>>(), &mut |ops| {
         if let Ok(order) = Order::new(graph, ops.to_vec()) {
-            best = best.min(plan_in_order(graph, order, config).stats.peak_live_bytes);
+            best = best.min(plan_in_order(graph, &order, config).stats.peak_live_bytes);
         }
     });
     best

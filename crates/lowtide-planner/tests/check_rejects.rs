@@ -562,7 +562,7 @@ fn an_input_that_is_overwritten_and_read_afterwards() {
     assert!(broken.iter().any(|fault| matches!(fault, Fault::EarlyAlloc { .. })), "{broken:#?}");
     let graph = graph();
     let order = lowtide_core::Order::new(&graph, [0, 2, 1, 3, 4].map(OpId::new).to_vec()).unwrap();
-    let mut plan = lowtide_planner::plan_in_order(&graph, order, &PlanConfig::default());
+    let mut plan = lowtide_planner::plan_in_order(&graph, &order, &PlanConfig::default());
     let [a, b] = ["a", "b"].map(|name| residence_of(&plan, &graph, name));
     let offset = plan.buffers[plan.residences[a].buffer].offset;
     let buffer = plan.residences[b].buffer;

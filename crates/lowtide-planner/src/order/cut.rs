@@ -107,7 +107,9 @@ impl<'f> Cuts<'f> {
             _ => {
                 let node = self.network.node();
                 self.network.edge(from, node, bytes);
-                free.iter().for_each(|&user| self.network.edge(node, user, u64::MAX));
+                for &user in &free {
+                    self.network.edge(node, user, u64::MAX);
+                }
             }
         }
     }

@@ -237,7 +237,9 @@ impl Cells {
             list.retain(|&cell| self.writers[cell as usize] != Writer::Op(id));
             list.sort_unstable();
             list.dedup();
-            list.iter().for_each(|&cell| self.users[cell as usize] += 1);
+            for &cell in &list {
+                self.users[cell as usize] += 1;
+            }
             self.uses.push(list.iter().copied());
         }
         let mut is_kept = vec![false; self.users.len()];

@@ -136,7 +136,9 @@ impl<'f> Fuser<'f> {
         self.extra[reader] += born;
         let births = std::mem::take(&mut self.births[task]);
         self.uses[reader].retain(|cell| !births.contains(cell));
-        births.iter().for_each(|&cell| self.users[cell as usize] = 0);
+        for &cell in &births {
+            self.users[cell as usize] = 0;
+        }
         let mut ops = std::mem::take(&mut self.ops[task]);
         ops.append(&mut self.ops[reader]);
         self.ops[reader] = ops;

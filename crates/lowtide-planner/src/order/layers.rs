@@ -17,7 +17,7 @@ use super::flow::{Flow, Over, saved};
 use crate::meter::Meter;
 use crate::random;
 use lowtide_core::OpId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// What a search came to.
@@ -91,11 +91,14 @@ struct Trail {
     tasks: (u32, u32),
 }
 
+#[expect(clippy::disallowed_types, reason = "it is only asked, never walked through")]
+type Known = std::collections::HashMap<u64, u32, BuildHasherDefault<Hashed>>;
+
 #[derive(Default)]
 struct Layer {
     states: Vec<State>,
     /// By its hash, a state that has it.
-    known: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    known: Known,
 }
 
 struct Search<'f> {

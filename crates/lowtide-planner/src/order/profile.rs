@@ -79,7 +79,7 @@ impl<'f> Profile<'f> {
             self.tree[self.leaves + at] = self.needed[at];
         }
         let (mut first, mut last) =
-            ((self.leaves + stretch.start) / 2, (self.leaves + stretch.end - 1) / 2);
+            ((self.leaves + stretch.start) >> 1, (self.leaves + stretch.end - 1) >> 1);
         while last > 0 {
             for node in first..=last {
                 self.tree[node] = self.tree[2 * node].max(self.tree[2 * node + 1]);
@@ -152,7 +152,9 @@ impl<'f> Profile<'f> {
             flow.births[task].iter().map(|&cell| self.meet(cell, end, part)).collect();
         let uses: Vec<u32> =
             flow.uses[task].iter().map(|&cell| self.meet(cell, end, part)).collect();
-        uses.iter().for_each(|&cell| part.users[cell as usize] += 1);
+        for &cell in &uses {
+            part.users[cell as usize] += 1;
+        }
         let mut overs = Vec::new();
         for over in &flow.overs[task] {
             let start = index(part.over_cells.len());

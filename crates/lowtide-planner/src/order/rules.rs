@@ -84,18 +84,18 @@ fn depth_first(flow: &Flow) -> Vec<OpId> {
 }
 
 /// How to sort what a task waits for; the last one is walked first.
-type Preference<'a> = dyn Fn(&mut Vec<OpId>) + 'a;
+type Preference<'a> = dyn Fn(&mut [OpId]) + 'a;
 
-fn backward_by_number(tasks: &mut Vec<OpId>) {
+fn backward_by_number(tasks: &mut [OpId]) {
     tasks.sort_unstable();
 }
 
-fn forward_by_number(tasks: &mut Vec<OpId>) {
+fn forward_by_number(tasks: &mut [OpId]) {
     tasks.sort_unstable_by(|a, b| b.cmp(a));
 }
 
 /// Those that most tasks lean on come first, then the largest.
-fn weights(flow: &Flow) -> impl Fn(&mut Vec<OpId>) + use<> {
+fn weights(flow: &Flow) -> impl Fn(&mut [OpId]) + use<> {
     let mut weights: IndexVec<OpId, (u64, u64)> = IndexVec::filled(flow.len(), (0, 0));
     for task in breadth_first(flow) {
         let users = flow.after[task].len() as u64;
@@ -107,7 +107,7 @@ fn weights(flow: &Flow) -> impl Fn(&mut Vec<OpId>) + use<> {
         // Shared tasks count once for each way that leads to them, which soon is too much for any number.
         weights[task] = (sum.0.min(1 << 40), sum.1.min(1 << 60));
     }
-    move |tasks: &mut Vec<OpId>| tasks.sort_by_key(|&task| (weights[task], Reverse(task)))
+    move |tasks: &mut [OpId]| tasks.sort_by_key(|&task| (weights[task], Reverse(task)))
 }
 
 /// Walks back from the tasks that nobody waits for.
@@ -149,7 +149,7 @@ fn written_last(flow: &Flow) -> Vec<OpId> {
 
 /// What running each task adds in the end. It only sinks, as more and more comes free with it.
 struct Growth {
-    growth: IndexVec<OpId, i64>,
+    of: IndexVec<OpId, i64>,
     /// For each cell, the xor of its users that have not run: the last one, when only one is left.
     users: Vec<u32>,
     left: Vec<u32>,
@@ -162,14 +162,14 @@ fn signed(bytes: u64) -> i64 {
 impl Growth {
     fn new(flow: &Flow) -> Self {
         let born = |list: &[u32]| list.iter().map(|&cell| signed(flow.bytes[cell as usize])).sum();
-        let growth = flow.births.iter().map(born).collect();
-        let mut all = Self { growth, users: vec![0; flow.bytes.len()], left: flow.users.clone() };
+        let of = flow.births.iter().map(born).collect();
+        let mut all = Self { of, users: vec![0; flow.bytes.len()], left: flow.users.clone() };
         for task in flow.tasks() {
             flow.uses[task].iter().for_each(|&cell| all.users[cell as usize] ^= task.raw());
         }
         for task in flow.tasks() {
             for &cell in flow.uses[task].iter().filter(|&&cell| all.left[cell as usize] == 1) {
-                all.growth[task] -= signed(flow.bytes[cell as usize]);
+                all.of[task] -= signed(flow.bytes[cell as usize]);
             }
         }
         all
@@ -184,7 +184,7 @@ impl Growth {
             // Of a cell that is kept, one user is left that is no task.
             let user = OpId::new(self.users[at]);
             if self.left[at] == 1 && flow.uses[user].binary_search(&cell).is_ok() && user != task {
-                self.growth[user] -= signed(flow.bytes[at]);
+                self.of[user] -= signed(flow.bytes[at]);
                 sinks(user);
             }
         }
@@ -200,11 +200,11 @@ fn freed(flow: &Flow) -> Vec<OpId> {
     loop {
         for task in open.drain(..) {
             is_ready[task] = true;
-            heap.push((Reverse(growth.growth[task]), flow.after[task].len(), Reverse(task)));
+            heap.push((Reverse(growth.of[task]), flow.after[task].len(), Reverse(task)));
         }
         let Some((Reverse(key), _, Reverse(task))) = heap.pop() else { return order };
         // Better entries replace older ones, which are dropped when they come up.
-        if !is_ready[task] || key != growth.growth[task] {
+        if !is_ready[task] || key != growth.of[task] {
             continue;
         }
         is_ready[task] = false;
@@ -226,7 +226,7 @@ fn least_peak(flow: &Flow) -> Vec<OpId> {
     let mut peak = 0;
     loop {
         for task in open.drain(..) {
-            table.set(task, growth.growth[task]);
+            table.set(task, growth.of[task]);
         }
         let Some(task) = table.take(peak.max(walk.live) - walk.live) else { return order };
         peak = peak.max(walk.run(task));

@@ -113,20 +113,20 @@ pub(crate) fn sections(flow: &Flow, order: &[OpId]) -> Vec<Range<usize>> {
     }
     let last = |step: usize| {
         let before = flow.before[order[step]].iter();
-        before.map(|&earlier| steps[earlier] as i64).max().unwrap_or(-1)
+        before.map(|&earlier| steps[earlier] + 1).max().unwrap_or(0)
     };
     let first = |step: usize| {
         let after = flow.after[order[step]].iter();
         after.map(|&later| steps[later]).min().unwrap_or(usize::MAX)
     };
     // All that come later have to come from `step` or later, all that come before have to lead there.
-    let mut later = vec![i64::MAX; order.len() + 1];
+    let mut later = vec![usize::MAX; order.len() + 1];
     for step in (0..order.len()).rev() {
         later[step] = later[step + 1].min(last(step));
     }
     let (mut sections, mut start, mut reach) = (Vec::new(), 0, 0);
     for step in 0..order.len() {
-        if later[step + 1] >= step as i64 && reach <= step {
+        if later[step + 1] > step && reach <= step {
             sections.push(start..step + 1);
             start = step + 1;
         }

@@ -220,7 +220,9 @@ impl<'a> Maker<'a> {
         groups.sort_by_key(|group| (std::cmp::Reverse(bytes(group)), group[0].inner));
         for group in groups {
             if self.join_group(&group) {
-                group.iter().for_each(|wish| self.is_filled[wish.filled] = true);
+                for wish in &group {
+                    self.is_filled[wish.filled] = true;
+                }
                 self.granted.entry(op).or_default().extend(group);
             }
         }

@@ -148,7 +148,9 @@ impl<'a> Sharing<'a> {
                 self.hand_over(run, Overlay { output, over });
             }
         }
-        overlays.iter().for_each(|&overlay| self.hand_over(run, overlay));
+        for &overlay in overlays {
+            self.hand_over(run, overlay);
+        }
     }
 
     fn pair(&self, Overlay { output, over }: Overlay) -> Pair {
