@@ -7,7 +7,9 @@
 
 use crate::corpus::{kib, load_bound, models_below, short_name};
 use crate::peers::{PEERS, Peer, Uses};
-use lowtide::core::testing::{layered_random, layered_woven, random_cells, structured_nets, transformer_training};
+use lowtide::core::testing::{
+    layered_random, layered_woven, random_cells, structured_nets, transformer_training,
+};
 use lowtide::core::{Bytes, Order};
 use lowtide::planner::peak_of;
 use lowtide::{Graph, PlanConfig, plan};
