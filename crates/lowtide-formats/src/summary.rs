@@ -48,6 +48,10 @@ pub struct PlanSummary {
     pub peak_live_bytes: u64,
     /// The first step at which that much is live.
     pub peak_step: u32,
+    /// The least that any order that was looked at has live at once; the plan's can be above it, in a smaller arena.
+    pub least_peak_bytes: u64,
+    /// Whether no order has a smaller peak than that.
+    pub least_peak_proven: bool,
     /// No order can do with less.
     pub lower_bound_bytes: u64,
     /// No placement of this order can do with less.

@@ -24,8 +24,8 @@ pub struct PlanConfig {
     pub outputs: Owner,
     /// Offsets are multiples of this, and sizes are padded to it.
     pub align: Align,
-    /// How many pairs of buffers that live together packing may look at, all rules and the search together; see
-    /// [`Effort`]. One rule, whose cost does not depend on these pairs, always runs.
+    /// How many pairs of buffers that live together packing may look at; see [`Effort`]. Parts of it are spent on one
+    /// order after the other. One rule, whose cost does not depend on these pairs, always runs.
     pub pack_steps: u64,
     /// How many steps the search for an order may take; see [`Effort`].
     pub order_steps: u64,
@@ -71,16 +71,16 @@ impl PlanConfig {
     }
 }
 
-/// How long packing may look for a smaller arena. It counts steps and not seconds, so that the same effort gives the
+/// How long the searches for an order and for a smaller arena may take. It counts steps and not seconds, so that the same effort gives the
 /// same placement on every machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
-    /// Greedy rules, and a search of some milliseconds.
+    /// Rules, and searches of some milliseconds.
     Fast,
-    /// A search of up to a second or two, where greedy rules do not meet the bound.
+    /// Where rules do not meet the bound, a search of up to a second for an order, and of up to two for its placement.
     #[default]
     Default,
-    /// A search of a minute or so.
+    /// Searches of a minute or so.
     Max,
 }
 
@@ -89,7 +89,7 @@ impl Effort {
     pub const fn order_steps(self) -> u64 {
         match self {
             Self::Fast => 8_000_000,
-            Self::Default => 80_000_000,
+            Self::Default => 50_000_000,
             Self::Max => 2_000_000_000,
         }
     }

@@ -2,21 +2,24 @@
 //!
 //! ~~~text
 //! Graph ──order──> Order ──share──> residences and buffers ──pack / colour──> Placement ──events──> Plan
-//!        file, score        in place         (Problem)           bounds: proven or not
+//!      rules, search     views, in place,     (Problem)          bounds: proven or not
+//!      file, score       parts and pieces
 //! ~~~
 //!
 //! [`plan()`] is a pure function of graph and config: no clock, no hash order, no randomness. Every stage is
-//! near-linear in the size of the graph; what is not (looking at pairs of buffers that live together) has a
-//! budget in [`PlanConfig::pack_steps`].
+//! near-linear in the size of the graph; what is not has a budget: looking at pairs of buffers that live together in
+//! [`PlanConfig::pack_steps`], the search for an order in [`PlanConfig::order_steps`].
 
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod candidate;
 mod colour;
 mod config;
 mod events;
 mod lifetimes;
 mod meter;
+mod mix;
 mod order;
 mod pack;
 mod plan;

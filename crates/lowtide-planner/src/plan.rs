@@ -1,17 +1,16 @@
 //! The pipeline: tries the orders that the config asks for, keeps the one with the smallest arena.
 
+use crate::candidate::Candidate;
 use crate::meter::{Meter, Watched};
+use crate::mix::mix;
 use crate::order::{Ranked, Rungs, climb};
-use crate::share::{ARENA, Layout, Links, Wishes, share};
+use crate::share::{Links, Wishes, share};
 use crate::tradeoff::{Clock, Limit, Offer};
 use crate::{
-    Budget, ColourBy, Colouring, OrderRule, PackRequest, Packing, PlanConfig, Watch, bounds,
-    colour, events, fewest_colours, pack_as_asked, placement_bound, score_order,
+    Budget, ColourBy, Colouring, OrderRule, PlanConfig, Watch, bounds, colour, fewest_colours,
+    score_order,
 };
-use lowtide_core::{
-    Bound, Buffer, BufferId, Bytes, Graph, Id, Order, Placement, Plan, PlanStats, Problem, Proof,
-    Reuse, Size, Step,
-};
+use lowtide_core::{Bound, Bytes, Graph, Order, Plan, Proof};
 
 /// A plan and what was learned on the way.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +74,8 @@ pub enum PlanError {
     },
 }
 
-/// Plans a graph. Cost: near-linear in its size; see [`PlanConfig::pack_steps`].
+/// Plans a graph. Cost: near-linear in its size, and the budgets [`PlanConfig::order_steps`] and
+/// [`PlanConfig::pack_steps`] where the bounds are not met before.
 pub fn plan(graph: &Graph, config: &PlanConfig) -> Result<Planned, PlanError> {
     plan_watched(graph, config, Budget::of(0).watch)
 }
@@ -146,12 +146,16 @@ struct Planner<'a> {
 
 /// Orders that are packed for each way to share, at most.
 const MOST_PACKED: usize = 4;
-/// First every order is packed with this part of the steps, then the best ones with all.
+/// The best orders are packed with this part of the steps, two of them, and two again when something has been mixed.
+const PARTS: u64 = 4;
+/// First every order is packed with this part of the steps.
 const FIRST_PACKING: u64 = 64;
 /// Less than such a part of an arena is not worth the seconds of a packing.
 const NEGLIGIBLE: u64 = 1024;
 /// How many are packed again.
 const REFINED: usize = 2;
+/// Orders for which some operators copy after all.
+const MIXED: usize = 3;
 
 impl<'a> Planner<'a> {
     fn new(graph: &'a Graph, config: &'a PlanConfig, watch: &'a Watch<'a>) -> Self {
@@ -175,9 +179,11 @@ impl<'a> Planner<'a> {
             let share = meter.left() / 4 * 3;
             bounds.push(meter.with_at_most(share, |meter| self.try_wishes(&wishes, meter)));
         }
+        let least = bounds.into_iter().min().unwrap_or_default();
+        self.refine();
+        self.mix(self.floor.bytes.max(least));
         self.refine();
         let least_makespan = self.trade();
-        let least = bounds.into_iter().min().unwrap_or_default();
         let bound = if least > self.floor.bytes {
             Bound { bytes: least, proof: Proof::Search }
         } else {
@@ -228,10 +234,11 @@ impl<'a> Planner<'a> {
     }
 
     fn try_order(&mut self, rule: &'static str, order: Order, wishes: &Wishes) {
-        let layout = share(self.graph, &order, self.config, wishes);
-        let makespan = self.clock.as_ref().map(|clock| clock.makespan(self.graph, &order));
-        let new = Candidate::new(rule, order, layout, self.config, self.watch);
-        let candidate = Candidate { makespan, ..new };
+        let (graph, config) = (self.graph, self.config);
+        let mut candidate = Candidate::new(rule, order, graph, config, wishes);
+        candidate.makespan =
+            self.clock.as_ref().map(|clock| clock.makespan(graph, &candidate.order));
+        candidate.pack(config.pack_steps / FIRST_PACKING, config, self.watch);
         self.tried.push(candidate.tried());
         self.candidates.push(candidate);
     }
@@ -243,7 +250,11 @@ impl<'a> Planner<'a> {
             let lost =
                 self.candidates[0].placement.size.saturating_sub(self.candidates[index].live.bytes);
             if lost.0 > self.candidates[0].placement.size.0 / NEGLIGIBLE {
-                self.candidates[index].pack(self.config.pack_steps, self.config, self.watch);
+                self.candidates[index].pack(
+                    self.config.pack_steps / PARTS,
+                    self.config,
+                    self.watch,
+                );
             }
         }
         self.sort();
@@ -255,6 +266,26 @@ impl<'a> Planner<'a> {
         if let Some(row) = same {
             *row = best.tried();
         }
+    }
+
+    /// Where bytes are lost to placement, lets some operators copy what they could leave in place.
+    fn mix(&mut self, bound: Bytes) {
+        let mut orders: Vec<usize> = (0..self.candidates.len()).collect();
+        orders.sort_by_key(|&at| {
+            (self.candidates[at].live.bytes, self.candidates[at].placement.size)
+        });
+        let mut mixed: Vec<Candidate> = Vec::new();
+        for at in orders {
+            let from = &self.candidates[at];
+            let lost = self.least().saturating_sub(bound.max(from.live.bytes));
+            let is_known = mixed.iter().any(|other| other.order == from.order);
+            if mixed.len() == MIXED || is_known || lost.0 <= self.least().0 / NEGLIGIBLE {
+                continue;
+            }
+            mixed.extend(mix(self.graph, self.config, from, bound, self.watch));
+        }
+        self.tried.extend(mixed.iter().map(Candidate::tried));
+        self.candidates.extend(mixed);
     }
 
     /// Where the best order takes too long on the workers, tries quicker ones and keeps what is within the limit; returns
@@ -284,129 +315,6 @@ impl<'a> Planner<'a> {
     fn sort(&mut self) {
         self.candidates.sort_by_key(|one| (one.placement.size, one.live.bytes));
     }
-}
-
-/// One order with its sharing and placement.
-struct Candidate {
-    rule: &'static str,
-    order: Order,
-    layout: Layout,
-    problem: Problem,
-    /// The buffer of each item that is placed.
-    buffers: Vec<BufferId>,
-    placement: Placement,
-    /// The most that is live.
-    live: Bound,
-    /// Below this no placement of this order can come.
-    bound: Bound,
-    /// Seconds on the workers; only with several.
-    makespan: Option<f64>,
-}
-
-impl Candidate {
-    fn new(
-        rule: &'static str,
-        order: Order,
-        layout: Layout,
-        config: &PlanConfig,
-        watch: &Watch<'_>,
-    ) -> Self {
-        let (problem, buffers) = layout.problem();
-        let live = bounds::live_bound(&bounds::live_sums(&problem));
-        let (placement, bound) = (Placement::default(), Bound::NONE);
-        let makespan = None;
-        let mut new =
-            Self { rule, order, layout, problem, buffers, placement, live, bound, makespan };
-        new.pack(config.pack_steps / FIRST_PACKING, config, watch);
-        new
-    }
-
-    fn pack(&mut self, steps: u64, config: &PlanConfig, watch: &Watch<'_>) {
-        let (placement, mut bound) = place(&self.problem, steps, config, watch);
-        if let Proof::Items(items) = &mut bound.proof {
-            // In the plan, buffers that lie in no arena are counted too.
-            items.iter_mut().for_each(|item| *item = self.buffers[item.index()]);
-        }
-        (self.placement, self.bound) = (placement, bound);
-    }
-
-    fn tried(&self) -> Tried {
-        let Self { rule, makespan, .. } = *self;
-        Tried { rule, peak: self.live.bytes, arena: self.placement.size, makespan }
-    }
-
-    fn plan(&self, graph: &Graph, config: &PlanConfig, order_bound: &Bound) -> Plan {
-        let mut buffers = self.layout.buffers.clone();
-        for (&buffer, &offset) in self.buffers.iter().zip(&self.placement.offsets) {
-            let row: &mut Buffer = &mut buffers[buffer];
-            debug_assert_eq!(row.space, ARENA);
-            row.offset = Some(offset);
-        }
-        Plan {
-            fingerprint: graph.fingerprint(),
-            reuse: config.reuse,
-            inputs: config.inputs,
-            outputs: config.outputs,
-            align: config.align,
-            order_rule: self.rule.to_owned(),
-            schedule: self.order.schedule().clone(),
-            bindings: events::bindings(graph, &self.order, &self.layout),
-            spaces: self.layout.spaces(self.placement.size),
-            buffers,
-            residences: self.layout.residences.clone(),
-            events: events::events(graph, &self.order, &self.layout),
-            order_bound: order_bound.clone(),
-            placement_bound: self.bound.clone(),
-            stats: self.stats(graph, config),
-        }
-    }
-
-    fn stats(&self, graph: &Graph, config: &PlanConfig) -> PlanStats {
-        let placed =
-            || graph.tensors().iter_enumerated().filter(|&(id, _)| config.places(graph, id));
-        let padded = |bytes: Bytes| bytes.align_up(config.align).expect("sizes fit with padding");
-        let peak_step = match self.live.proof {
-            Proof::LiveSum(step) => step,
-            _ => Step::ZERO,
-        };
-        PlanStats {
-            no_reuse_bytes: placed().filter_map(|(_, t)| t.size.bound()).map(padded).sum(),
-            peak_live_bytes: self.live.bytes,
-            peak_step,
-            arena_bytes: self.placement.size,
-            pool_tensors: placed().filter(|(_, tensor)| tensor.size == Size::Unknown).count(),
-        }
-    }
-}
-
-fn place(
-    problem: &Problem,
-    steps: u64,
-    config: &PlanConfig,
-    watch: &Watch<'_>,
-) -> (Placement, Bound) {
-    let placement = match config.reuse {
-        Reuse::Pack => {
-            let budget = Budget { steps, watch };
-            let request = PackRequest { budget, ..PackRequest::of(0) };
-            let Packing { placement, bound, .. } = pack_as_asked(problem, request);
-            return (placement, bound);
-        }
-        Reuse::Colour => colour(problem, config.colour_by).placement(),
-        Reuse::Safe => side_by_side(problem),
-    };
-    (placement, placement_bound(problem))
-}
-
-/// Every item has its own bytes.
-fn side_by_side(problem: &Problem) -> Placement {
-    let mut placement = Placement::default();
-    for item in problem.items() {
-        let base = placement.size.align_up(item.align).expect("a problem's sizes fit with padding");
-        placement.offsets.push(base);
-        placement.size = base + item.extent();
-    }
-    placement
 }
 
 /// How an order's buffers can be coloured.

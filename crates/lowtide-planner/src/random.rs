@@ -12,3 +12,8 @@ pub(crate) fn next(state: &mut u64) -> u64 {
 pub(crate) fn below(limit: u64, state: &mut u64) -> u64 {
     next(state) % limit
 }
+
+/// An index into something of that length.
+pub(crate) fn index(len: usize, state: &mut u64) -> usize {
+    usize::try_from(below(len as u64, state)).expect("below a length")
+}

@@ -33,6 +33,8 @@ pub fn summary(
         file_order_bytes: planned.file_order_bytes().0,
         peak_live_bytes: plan.stats.peak_live_bytes.0,
         peak_step: plan.stats.peak_step.0,
+        least_peak_bytes: planned.least_peak.0,
+        least_peak_proven: complete && planned.least_peak_proven(),
         lower_bound_bytes: plan.order_bound.bytes.0,
         placement_bound_bytes: plan.placement_bound.bytes.0,
         arena_bytes: plan.stats.arena_bytes.0,

@@ -100,10 +100,7 @@ impl Flow {
 
     /// Bytes that a task may save at most by writing over what dies.
     pub(crate) fn most_saved(&self, task: OpId) -> u64 {
-        let overs = &self.overs[task];
-        let is_first = |at: usize| at == 0 || overs[at - 1].output != overs[at].output;
-        // Alternatives for one output save the same bytes.
-        (0..overs.len()).filter(|&at| is_first(at)).map(|at| overs[at].saves).sum()
+        most_saved(&self.overs[task])
     }
 
     /// An order of tasks that needs no more than this one of operators.
@@ -343,6 +340,13 @@ impl<'f> Walk<'f> {
         }
         needed
     }
+}
+
+/// Bytes saved if each output is written over something.
+pub(crate) fn most_saved(overs: &[Over]) -> u64 {
+    let is_first = |at: usize| at == 0 || overs[at - 1].output != overs[at].output;
+    // Alternatives for one output save the same bytes.
+    (0..overs.len()).filter(|&at| is_first(at)).map(|at| overs[at].saves).sum()
 }
 
 /// Bytes saved if as many outputs as can be are written over something that dies, the largest first.

@@ -9,7 +9,7 @@
 //! Both hold for whatever else has run, so some best order has them side by side. Sources that become the only ones
 //! before a task make it a source in its turn, so whole chains of constants sink. Cost: near-linear.
 
-use super::flow::{Flow, Over};
+use super::flow::{Flow, Over, most_saved};
 use lowtide_core::{Id, IndexVec, Lists, OpId};
 
 /// Tasks with more cells are left alone.
@@ -91,12 +91,6 @@ impl<'f> Fuser<'f> {
         root
     }
 
-    fn most_saved(&self, task: OpId) -> u64 {
-        let overs = &self.overs[task];
-        let is_first = |at: usize| at == 0 || overs[at - 1].output != overs[at].output;
-        (0..overs.len()).filter(|&at| is_first(at)).map(|at| overs[at].saves).sum()
-    }
-
     fn visit(&mut self, task: OpId) {
         let flow = self.flow;
         let mut before = None;
@@ -121,7 +115,7 @@ impl<'f> Fuser<'f> {
         let is_alone = flow.after[task].iter().all(|&other| self.group[other] == reader);
         let is_read_once = self.births[task].iter().all(|&cell| self.users[cell as usize] == 1);
         let born = self.bytes(&self.births[task]);
-        let room = born + self.extra[reader] - self.most_saved(reader);
+        let room = born + self.extra[reader] - most_saved(&self.overs[reader]);
         if reader == task
             || !is_alone
             || !is_read_once
@@ -162,7 +156,7 @@ impl<'f> Fuser<'f> {
         let lists = [&self.uses[task], &self.uses[earlier], &self.births[earlier]];
         if born > freed
             || !self.overs[task].is_empty()
-            || left + self.extra[task] > self.extra[earlier] - self.most_saved(earlier)
+            || left + self.extra[task] > self.extra[earlier] - most_saved(&self.overs[earlier])
             || lists.iter().any(|list| list.len() > MOST_CELLS)
         {
             return;

@@ -74,11 +74,17 @@ struct Wish {
 }
 
 impl Bodies {
-    pub(crate) fn new(graph: &Graph, config: &PlanConfig, links: Links) -> Self {
+    /// Without the parts and pieces of the operators in `copied`.
+    pub(crate) fn new(
+        graph: &Graph,
+        config: &PlanConfig,
+        links: Links,
+        copied: &BTreeSet<OpId>,
+    ) -> Self {
         if links == Links::None || config.reuse != Reuse::Pack {
             return Maker::new(graph, config).finish();
         }
-        let mut refused = BTreeSet::new();
+        let mut refused = copied.clone();
         for _ in 0..MOST_ROUNDS {
             let mut maker = Maker::new(graph, config);
             maker.grant(links, &refused);

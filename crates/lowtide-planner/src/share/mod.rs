@@ -35,6 +35,7 @@ use lowtide_core::{
     TensorKind,
 };
 use overlays::Overlay;
+use std::collections::BTreeSet;
 
 /// Which parts and pieces may stay where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,17 @@ pub(crate) struct Wishes {
 
 impl Wishes {
     pub(crate) fn new(graph: &Graph, config: &PlanConfig, links: Links) -> Self {
-        let bodies = Bodies::new(graph, config, links);
+        Self::without(graph, config, links, &BTreeSet::new())
+    }
+
+    /// The operators in `copied` leave nothing in place.
+    pub(crate) fn without(
+        graph: &Graph,
+        config: &PlanConfig,
+        links: Links,
+        copied: &BTreeSet<OpId>,
+    ) -> Self {
+        let bodies = Bodies::new(graph, config, links, copied);
         let overlays = overlays::overlays(graph, config, &bodies);
         Self { links, bodies, overlays }
     }
@@ -66,13 +77,13 @@ impl Wishes {
 /// Decides what shares bytes under `order`.
 pub(crate) fn share(graph: &Graph, order: &Order, config: &PlanConfig, wishes: &Wishes) -> Layout {
     let lifetimes = placed_lifetimes(graph, order, config);
-    let mut sharing = Sharing::new(graph, config, wishes, &lifetimes);
+    let mut hand_over = HandOver::new(graph, config, wishes, &lifetimes);
     if config.in_place && config.reuse != Reuse::Safe {
         for (run, &op) in order.schedule().iter_enumerated() {
-            sharing.hand_over_all(run, &wishes.overlays[op]);
+            hand_over.write_all_over(run, &wishes.overlays[op]);
         }
     }
-    let Sharing { forest, lives, .. } = sharing;
+    let HandOver { forest, lives, .. } = hand_over;
     layout::lay_out(
         graph,
         order,
@@ -99,7 +110,7 @@ fn placed_lifetimes(graph: &Graph, order: &Order, config: &PlanConfig) -> Lifeti
 }
 
 /// What is written over what under an order.
-struct Sharing<'a> {
+struct HandOver<'a> {
     wishes: &'a Wishes,
     lifetimes: &'a Lifetimes,
     forest: Forest,
@@ -110,7 +121,7 @@ struct Sharing<'a> {
     has_place: IndexVec<TensorId, bool>,
 }
 
-impl<'a> Sharing<'a> {
+impl<'a> HandOver<'a> {
     fn new(
         graph: &Graph,
         config: &PlanConfig,
@@ -138,18 +149,18 @@ impl<'a> Sharing<'a> {
     }
 
     /// Writes as many outputs of a run over dying inputs as can be.
-    fn hand_over_all(&mut self, run: RunId, overlays: &[Overlay]) {
+    fn write_all_over(&mut self, run: RunId, overlays: &[Overlay]) {
         let Some(last) = overlays.last() else { return };
         if overlays[0].output != last.output {
             let open = overlays.iter().filter(|overlay| self.is_free(run, **overlay));
             let rows: Vec<Pair> = open.map(|&overlay| self.pair(overlay)).collect();
             for at in pair(&rows) {
                 let [output, over] = [rows[at].one, rows[at].other].map(TensorId::new);
-                self.hand_over(run, Overlay { output, over });
+                self.write_over(run, Overlay { output, over });
             }
         }
         for &overlay in overlays {
-            self.hand_over(run, overlay);
+            self.write_over(run, overlay);
         }
     }
 
@@ -170,7 +181,7 @@ impl<'a> Sharing<'a> {
     }
 
     /// Writes an output over a storage, if that is free and their bodies fit.
-    fn hand_over(&mut self, run: RunId, overlay: Overlay) {
+    fn write_over(&mut self, run: RunId, overlay: Overlay) {
         let Overlay { output, over } = overlay;
         if !self.is_free(run, overlay) || !self.forest.unite(output, over) {
             return;

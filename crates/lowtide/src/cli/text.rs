@@ -64,6 +64,10 @@ fn four_figures(text: &mut String, figures: &PlanSummary) {
     row("every tensor kept", all, "");
     row("file order, reuse", figures.file_order_bytes, "");
     row("planned", figures.arena_bytes, &proven(figures));
+    if figures.arena_bytes > figures.least_peak_bytes && figures.reuse == "pack" {
+        let note = if figures.least_peak_proven { "least of all orders, proven" } else { "" };
+        row("least live at once", figures.least_peak_bytes, note);
+    }
     row("lower bound", figures.lower_bound_bytes, "");
 }
 

@@ -1,0 +1,136 @@
+//! [`Candidate`]: one order, what shares bytes under it, and where all that lies.
+//!
+//! ~~~text
+//! Order + Wishes ──share──> Layout ──problem──> Problem ──pack──> Placement ──> Plan
+//! ~~~
+
+use crate::share::{ARENA, Layout, Wishes, share};
+use crate::{
+    Budget, PackRequest, Packing, PlanConfig, Tried, Watch, bounds, colour, events, pack_as_asked,
+    placement_bound,
+};
+use lowtide_core::{
+    Bound, Buffer, BufferId, Bytes, Graph, Id, Order, Placement, Plan, PlanStats, Problem, Proof,
+    Reuse, Size, Step,
+};
+
+/// One order with its sharing and placement.
+pub(crate) struct Candidate {
+    pub(crate) rule: &'static str,
+    pub(crate) order: Order,
+    pub(crate) layout: Layout,
+    pub(crate) problem: Problem,
+    /// The buffer of each item that is placed.
+    pub(crate) buffers: Vec<BufferId>,
+    pub(crate) placement: Placement,
+    /// The most that is live.
+    pub(crate) live: Bound,
+    /// Below this no placement of this order can come.
+    pub(crate) bound: Bound,
+    /// Seconds on the workers; only with several.
+    pub(crate) makespan: Option<f64>,
+}
+
+impl Candidate {
+    /// Without a placement yet.
+    pub(crate) fn new(
+        rule: &'static str,
+        order: Order,
+        graph: &Graph,
+        config: &PlanConfig,
+        wishes: &Wishes,
+    ) -> Self {
+        let layout = share(graph, &order, config, wishes);
+        let (problem, buffers) = layout.problem();
+        let live = bounds::live_bound(&bounds::live_sums(&problem));
+        let (placement, bound) = (Placement::default(), Bound::NONE);
+        Self { rule, order, layout, problem, buffers, placement, live, bound, makespan: None }
+    }
+
+    pub(crate) fn pack(&mut self, steps: u64, config: &PlanConfig, watch: &Watch<'_>) {
+        let (placement, mut bound) = place(&self.problem, steps, config, watch);
+        if let Proof::Items(items) = &mut bound.proof {
+            // In the plan, buffers that lie in no arena are counted too.
+            items.iter_mut().for_each(|item| *item = self.buffers[item.index()]);
+        }
+        (self.placement, self.bound) = (placement, bound);
+    }
+
+    pub(crate) fn tried(&self) -> Tried {
+        let Self { rule, makespan, .. } = *self;
+        Tried { rule, peak: self.live.bytes, arena: self.placement.size, makespan }
+    }
+
+    pub(crate) fn plan(&self, graph: &Graph, config: &PlanConfig, order_bound: &Bound) -> Plan {
+        let mut buffers = self.layout.buffers.clone();
+        for (&buffer, &offset) in self.buffers.iter().zip(&self.placement.offsets) {
+            let row: &mut Buffer = &mut buffers[buffer];
+            debug_assert_eq!(row.space, ARENA);
+            row.offset = Some(offset);
+        }
+        Plan {
+            fingerprint: graph.fingerprint(),
+            reuse: config.reuse,
+            inputs: config.inputs,
+            outputs: config.outputs,
+            align: config.align,
+            order_rule: self.rule.to_owned(),
+            schedule: self.order.schedule().clone(),
+            bindings: events::bindings(graph, &self.order, &self.layout),
+            spaces: self.layout.spaces(self.placement.size),
+            buffers,
+            residences: self.layout.residences.clone(),
+            events: events::events(graph, &self.order, &self.layout),
+            order_bound: order_bound.clone(),
+            placement_bound: self.bound.clone(),
+            stats: self.stats(graph, config),
+        }
+    }
+
+    fn stats(&self, graph: &Graph, config: &PlanConfig) -> PlanStats {
+        let placed =
+            || graph.tensors().iter_enumerated().filter(|&(id, _)| config.places(graph, id));
+        let padded = |bytes: Bytes| bytes.align_up(config.align).expect("sizes fit with padding");
+        let peak_step = match self.live.proof {
+            Proof::LiveSum(step) => step,
+            _ => Step::ZERO,
+        };
+        PlanStats {
+            no_reuse_bytes: placed().filter_map(|(_, t)| t.size.bound()).map(padded).sum(),
+            peak_live_bytes: self.live.bytes,
+            peak_step,
+            arena_bytes: self.placement.size,
+            pool_tensors: placed().filter(|(_, tensor)| tensor.size == Size::Unknown).count(),
+        }
+    }
+}
+
+fn place(
+    problem: &Problem,
+    steps: u64,
+    config: &PlanConfig,
+    watch: &Watch<'_>,
+) -> (Placement, Bound) {
+    let placement = match config.reuse {
+        Reuse::Pack => {
+            let budget = Budget { steps, watch };
+            let request = PackRequest { budget, ..PackRequest::of(0) };
+            let Packing { placement, bound, .. } = pack_as_asked(problem, request);
+            return (placement, bound);
+        }
+        Reuse::Colour => colour(problem, config.colour_by).placement(),
+        Reuse::Safe => side_by_side(problem),
+    };
+    (placement, placement_bound(problem))
+}
+
+/// Every item has its own bytes.
+fn side_by_side(problem: &Problem) -> Placement {
+    let mut placement = Placement::default();
+    for item in problem.items() {
+        let base = placement.size.align_up(item.align).expect("a problem's sizes fit with padding");
+        placement.offsets.push(base);
+        placement.size = base + item.extent();
+    }
+    placement
+}
