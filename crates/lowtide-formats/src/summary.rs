@@ -27,6 +27,7 @@ pub(crate) fn to_json(body: &impl Serialize) -> String {
 
 /// What `lowtide plan --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "a document of figures, each flag its own")]
 pub struct PlanSummary {
     /// The file.
     pub model: String,
