@@ -44,6 +44,7 @@ pub(crate) fn mix(
         meter.spend(cost + config.pack_steps / PACKING);
         let wishes = Wishes::without(graph, config, Links::All, copied);
         let mut new = Candidate::new(from.rule, from.order.clone(), graph, config, &wishes);
+        new.makespan = from.makespan;
         new.pack(config.pack_steps / PACKING, config, watch);
         (new, !meter.is_out())
     };
