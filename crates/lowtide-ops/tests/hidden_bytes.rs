@@ -4,7 +4,7 @@
 //! small product, larger product, ..     one thread: buffers grow, and are kept
 //!     first runs <= the most that one of them declares, later runs = 0
 //! ~~~
-//! The counting allocator sees all threads of the process, so this file has one test.
+//! The counting allocator sees all threads of the process, so this is a program without a harness.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use lowtide_core::operator::{Call, Fact, Input, Kernel, Operands, Output, Place};
@@ -100,8 +100,8 @@ fn check_declared(name: &str, mut kernels: Vec<Ready>) {
     assert_eq!(later, Bytes::ZERO, "{name}: in later runs");
 }
 
-#[test]
-fn products_allocate_what_they_declare_and_then_nothing() {
+/// Products allocate what they declare, and then nothing.
+fn main() {
     let product = |m, k, n| ready("MatMul", [&[m, k], &[k, n]], &[]);
     check_declared("one product", vec![product(7, 300, 2000)]);
     check_declared("a small one", vec![product(2, 3, 5)]);

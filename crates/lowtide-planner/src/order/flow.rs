@@ -371,3 +371,43 @@ pub(crate) fn peak(flow: &Flow, tasks: &[OpId]) -> u64 {
     let mut walk = Walk::new(flow);
     tasks.iter().map(|&task| walk.run(task)).max().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds;
+    use crate::share::{Links, share};
+    use lowtide_core::testing::{Limits, graph, random_bytes};
+    use lowtide_core::{Order, Reuse};
+
+    /// The model and the sharing of one order, for an alignment.
+    fn peaks(graph: &Graph, order: &Order, links: Links, align: Align) -> (u64, u64) {
+        let config = PlanConfig { align, reuse: Reuse::Pack, ..PlanConfig::default() };
+        let wishes = Wishes::new(graph, &config, links);
+        let flow = Flow::new(graph, &config, &wishes).unwrap();
+        let tasks: Vec<OpId> = order.schedule().iter().copied().collect();
+        let (problem, _) = share(graph, order, &config, &wishes).problem();
+        (peak(&flow, &tasks), bounds::live_bound(&bounds::live_sums(&problem)).bytes.0)
+    }
+
+    #[test]
+    fn the_model_is_never_above_what_is_live_and_nearly_always_equal() {
+        let mut rows = 0;
+        let mut equal = 0;
+        for seed in 0..1_000 {
+            let bytes = random_bytes(seed, 1 << 11);
+            let mut source = arbitrary::Unstructured::new(&bytes);
+            let Ok(graph) = graph(&mut source, Limits::all(12)) else { continue };
+            let order = graph.file_order();
+            let kinds = [Links::All, Links::Dying, Links::None];
+            let aligns = [Align::ONE, Align::CACHE_LINE];
+            for (links, align) in kinds.into_iter().flat_map(|links| aligns.map(|a| (links, a))) {
+                let (model, live) = peaks(&graph, &order, links, align);
+                assert!(model <= live, "seed {seed}, {links:?}: {model} above {live}");
+                rows += 1;
+                equal += usize::from(model == live);
+            }
+        }
+        assert!(rows > 4_000 && equal * 100 >= rows * 97, "{equal} of {rows} are equal");
+    }
+}
