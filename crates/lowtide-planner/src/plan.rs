@@ -10,7 +10,7 @@ use crate::{
     Budget, ColourBy, Colouring, OrderRule, PlanConfig, Watch, bounds, colour, fewest_colours,
     score_order,
 };
-use lowtide_core::{Bound, Bytes, Graph, Order, Plan, Proof};
+use lowtide_core::{Bound, Bytes, Graph, Order, Plan, Proof, Reuse};
 
 /// A plan and what was learned on the way.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,7 +184,10 @@ impl<'a> Planner<'a> {
         self.mix(self.floor.bytes.max(least));
         self.refine();
         let least_makespan = self.trade();
-        let bound = if least > self.floor.bytes {
+        // The ways to share were searched whole. Where some of one and some of another need less than either, that is
+        // no bound.
+        let is_undercut = self.candidates.iter().any(|one| one.live.bytes < least);
+        let bound = if least > self.floor.bytes && !is_undercut {
             Bound { bytes: least, proof: Proof::Search }
         } else {
             self.floor.clone()
@@ -270,6 +273,9 @@ impl<'a> Planner<'a> {
 
     /// Where bytes are lost to placement, lets some operators copy what they could leave in place.
     fn mix(&mut self, bound: Bytes) {
+        if !self.config.parts || self.config.reuse != Reuse::Pack {
+            return;
+        }
         let mut orders: Vec<usize> = (0..self.candidates.len()).collect();
         orders.sort_by_key(|&at| {
             (self.candidates[at].live.bytes, self.candidates[at].placement.size)
