@@ -169,7 +169,9 @@ impl<'a> Planner<'a> {
         let watched = Watched::new(self.watch);
         let mut meter = Meter::new(config.order_steps, &watched);
         let mut bounds = Vec::new();
-        for wishes in all_wishes(graph, config) {
+        let ways = all_wishes(graph, config);
+        let is_choice = ways.len() > 1;
+        for wishes in ways {
             // Each way to share has a bound of its own; that of no parts is never the lowest.
             let is_met = bounds.iter().any(|&bound| self.least() <= bound);
             if self.least() <= self.floor.bytes || (is_met && wishes.links == Links::None) {
@@ -184,10 +186,14 @@ impl<'a> Planner<'a> {
         self.mix(self.floor.bytes.max(least));
         self.refine();
         let least_makespan = self.trade();
-        // The ways to share were searched whole. Where some of one and some of another need less than either, that is
-        // no bound.
-        let is_undercut = self.candidates.iter().any(|one| one.live.bytes < least);
-        let bound = if least > self.floor.bytes && !is_undercut {
+        // The ways to share were searched whole. Where some of one and some of another can need less than either, that
+        // is no bound.
+        let least = if is_choice && least > self.floor.bytes {
+            self.relaxed_bound(&mut meter)
+        } else {
+            least
+        };
+        let bound = if least > self.floor.bytes {
             Bound { bytes: least, proof: Proof::Search }
         } else {
             self.floor.clone()
@@ -196,6 +202,19 @@ impl<'a> Planner<'a> {
         let plan = best.plan(graph, config, &bound);
         let least_peak = self.tried.iter().map(|row| row.peak).min().unwrap_or_default();
         Planned { plan, order: best.order, tried: self.tried, least_peak, least_makespan }
+    }
+
+    /// A bound for all mixtures of the ways to share; only where an order is searched.
+    fn relaxed_bound(&self, meter: &mut Meter<'_>) -> Bytes {
+        let (graph, config) = (self.graph, self.config);
+        let rungs = match config.order {
+            OrderRule::File | OrderRule::Score => return Bytes::ZERO,
+            OrderRule::Rules => Rungs::Rules,
+            OrderRule::Search => Rungs::Search,
+        };
+        let wishes = Wishes::relaxed(graph, config);
+        let ladder = wishes.and_then(|wishes| climb(graph, config, &wishes, rungs, meter));
+        ladder.map_or(Bytes::ZERO, |ladder| Bytes(ladder.bound))
     }
 
     /// The smallest arena so far.

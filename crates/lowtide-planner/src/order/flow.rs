@@ -209,7 +209,9 @@ impl Cells {
                 is_inside[one] || ends.iter().any(|&end| !bodies.is_whole_end(end, align));
         }
         for id in graph.tensors().ids() {
-            if !is_inside[root(&mut groups, bodies.places[id].body)] {
+            // By itself, a part may need less padding than at the end of its whole.
+            let is_loose = wishes.is_relaxed && bodies.is_joined[id];
+            if !is_loose && !is_inside[root(&mut groups, bodies.places[id].body)] {
                 continue;
             }
             for cell in bodies.cells_of[id].clone() {
@@ -280,14 +282,23 @@ fn overs(
     let sum = |id: TensorId| -> u64 {
         bodies.cells_of[id].clone().map(|cell| cells.bytes[cell as usize]).sum()
     };
+    // In a relaxed sharing others may have written some of the output before.
+    let written = |id: TensorId| -> u64 {
+        let own = bodies.cells_of[id].clone().map(|cell| cell as usize);
+        own.filter(|&cell| cells.writers[cell] == Writer::Op(op))
+            .map(|cell| cells.bytes[cell])
+            .sum()
+    };
     let over = |overlay: &crate::share::overlays::Overlay| {
         let output = graph.ops()[op].outputs.iter().position(|&output| output == overlay.output);
         let start = u32::try_from(over_cells.len()).expect("cells fit u32");
-        over_cells.extend(bodies.cells_of[overlay.over].clone());
+        if !(wishes.is_relaxed && bodies.is_joined[overlay.over]) {
+            over_cells.extend(bodies.cells_of[overlay.over].clone());
+        }
         let end = u32::try_from(over_cells.len()).expect("cells fit u32");
         Over {
             output: u32::try_from(output.unwrap_or(0)).expect("outputs fit u32"),
-            saves: sum(overlay.output).min(sum(overlay.over)),
+            saves: written(overlay.output).min(sum(overlay.over)),
             cells: (start, end),
         }
     };
@@ -359,7 +370,12 @@ pub(crate) fn saved(overs: &[Over], over_cells: &[u32], dies: impl Fn(&Over) -> 
     let rows: Vec<Pair> = rows
         .map(|over| Pair {
             one: over.output,
-            other: over_cells[over.cells.0 as usize],
+            // What needs no cells to die is in nobody's way.
+            other: if over.cells.0 == over.cells.1 {
+                u32::MAX - over.output
+            } else {
+                over_cells[over.cells.0 as usize]
+            },
             worth: over.saves,
         })
         .collect();

@@ -51,6 +51,8 @@ pub(crate) struct Bodies {
     pub(crate) cells_of: IndexVec<TensorId, Range<u32>>,
     /// All cells, those of a body one behind the other.
     pub(crate) cells: Vec<Cell>,
+    /// Whether every wish was granted, so that there was nothing to choose.
+    pub(crate) is_granted: bool,
 }
 
 /// Bytes of a body that come and go together.
@@ -90,11 +92,12 @@ impl Bodies {
             maker.grant(links, &refused);
             let more = maker.disturbed();
             if more.is_empty() {
-                return maker.finish();
+                let is_granted = refused.is_empty() && maker.is_granted();
+                return Self { is_granted, ..maker.finish() };
             }
             refused.extend(more);
         }
-        Maker::new(graph, config).finish()
+        Self { is_granted: false, ..Maker::new(graph, config).finish() }
     }
 
     /// Whether what lies in the place of a storage is padded there as it is by itself: at the end of its body, and at a
@@ -127,6 +130,8 @@ struct Maker<'a> {
     bodies: BTreeMap<TensorId, Body>,
     is_filled: IndexVec<TensorId, bool>,
     covered: usize,
+    /// How many wishes there are.
+    wished: usize,
     /// The wishes that were granted, by operator.
     granted: BTreeMap<OpId, Vec<Wish>>,
 }
@@ -136,7 +141,7 @@ impl<'a> Maker<'a> {
         let places = graph.tensors().ids().map(|id| Place { body: id, distance: 0 }).collect();
         let is_filled = IndexVec::filled(graph.tensors().len(), false);
         let (bodies, granted) = (BTreeMap::new(), BTreeMap::new());
-        Self { graph, config, places, bodies, is_filled, covered: 0, granted }
+        Self { graph, config, places, bodies, is_filled, covered: 0, wished: 0, granted }
     }
 
     fn size(&self, storage: TensorId) -> i64 {
@@ -150,6 +155,7 @@ impl<'a> Maker<'a> {
         let mut rows: Vec<(i64, OpId, Vec<Wish>)> = Vec::new();
         for op in self.graph.ops().ids().filter(|op| !refused.contains(op)) {
             let wishes = self.wishes(op, &mutated, links);
+            self.wished += wishes.len();
             if !wishes.is_empty() {
                 let bytes = wishes.iter().map(|wish| self.size(wish.inner)).sum();
                 rows.push((bytes, op, wishes));
@@ -159,6 +165,10 @@ impl<'a> Maker<'a> {
         for (_, op, wishes) in rows {
             self.join(op, &wishes);
         }
+    }
+
+    fn is_granted(&self) -> bool {
+        self.granted.values().map(Vec::len).sum::<usize>() == self.wished
     }
 
     /// What an operator would like to leave where it is.
@@ -340,7 +350,7 @@ impl<'a> Maker<'a> {
             cells.extend(cells_between(&ends, self.config.align));
         }
         let (places, is_filled) = (self.places, self.is_filled);
-        Bodies { places, extents, is_filled, is_joined, cells_of, cells }
+        Bodies { places, extents, is_filled, is_joined, cells_of, cells, is_granted: true }
     }
 
     /// Where storages begin and end, sorted.
