@@ -4,7 +4,7 @@
 //! Order + Wishes ──share──> Layout ──problem──> Problem ──pack──> Placement ──> Plan
 //! ~~~
 
-use crate::share::{ARENA, Layout, Wishes, share};
+use crate::share::{ARENA, Layout, Links, Wishes, share};
 use crate::{
     Budget, PackRequest, Packing, PlanConfig, Tried, Watch, bounds, colour, events, pack_as_asked,
     placement_bound,
@@ -18,6 +18,8 @@ use lowtide_core::{
 pub(crate) struct Candidate {
     pub(crate) rule: &'static str,
     pub(crate) order: Order,
+    /// Which parts and pieces were to stay in place.
+    pub(crate) links: Links,
     pub(crate) layout: Layout,
     pub(crate) problem: Problem,
     /// The buffer of each item that is placed.
@@ -25,6 +27,8 @@ pub(crate) struct Candidate {
     pub(crate) placement: Placement,
     /// The most that is live.
     pub(crate) live: Bound,
+    /// The steps with which it was packed.
+    pub(crate) steps: u64,
     /// Below this no placement of this order can come.
     pub(crate) bound: Bound,
     /// Seconds on the workers; only with several.
@@ -44,7 +48,19 @@ impl Candidate {
         let (problem, buffers) = layout.problem();
         let live = bounds::live_bound(&bounds::live_sums(&problem));
         let (placement, bound) = (Placement::default(), Bound::NONE);
-        Self { rule, order, layout, problem, buffers, placement, live, bound, makespan: None }
+        Self {
+            rule,
+            order,
+            links: wishes.links,
+            layout,
+            problem,
+            buffers,
+            placement,
+            live,
+            steps: 0,
+            bound,
+            makespan: None,
+        }
     }
 
     pub(crate) fn pack(&mut self, steps: u64, config: &PlanConfig, watch: &Watch<'_>) {
@@ -53,7 +69,7 @@ impl Candidate {
             // In the plan, buffers that lie in no arena are counted too.
             items.iter_mut().for_each(|item| *item = self.buffers[item.index()]);
         }
-        (self.placement, self.bound) = (placement, bound);
+        (self.placement, self.bound, self.steps) = (placement, bound, steps);
     }
 
     pub(crate) fn tried(&self) -> Tried {

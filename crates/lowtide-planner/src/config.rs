@@ -71,8 +71,8 @@ impl PlanConfig {
     }
 }
 
-/// How long the searches for an order and for a smaller arena may take. It counts steps and not seconds, so that the same effort gives the
-/// same placement on every machine.
+/// How long the searches for an order and for a smaller arena may take. It counts steps and not seconds, so that the
+/// same effort gives the same plan on every machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
     /// Rules, and searches of some milliseconds.

@@ -13,9 +13,10 @@
 use crate::candidate::Candidate;
 use crate::meter::{Meter, Watched};
 use crate::random;
+use crate::share::bodies::has_links;
 use crate::share::{Links, Wishes};
 use crate::{PlanConfig, Watch};
-use lowtide_core::{Bytes, Graph, OpId, Sharing};
+use lowtide_core::{Bytes, Graph, OpId};
 use std::collections::BTreeSet;
 
 /// The part of the steps of packing that a walk takes.
@@ -35,32 +36,28 @@ pub(crate) fn mix(
     bound: Bytes,
     watch: &Watch<'_>,
 ) -> Option<Candidate> {
-    let links = linked(graph);
+    let ops = graph.ops().iter_enumerated();
+    let links: Vec<OpId> = ops.filter(|(_, op)| has_links(op)).map(|(id, _)| id).collect();
+    if links.is_empty() {
+        return None;
+    }
     let watched = Watched::new(watch);
     watched.tell(from.placement.size, bound);
     let mut meter = Meter::new(config.pack_steps / WALK, &watched);
     let cost = CHANGE * (graph.ops().len() + graph.tensors().len()) as u64;
-    let mut packed = |copied: &BTreeSet<OpId>| {
-        meter.spend(cost + config.pack_steps / PACKING);
-        let wishes = Wishes::without(graph, config, Links::All, copied);
-        let mut new = Candidate::new(from.rule, from.order.clone(), graph, config, &wishes);
-        new.makespan = from.makespan;
-        new.pack(config.pack_steps / PACKING, config, watch);
-        (new, !meter.is_out())
-    };
     let mut copied = BTreeSet::new();
-    let (mut best, mut has_time) = if links.is_empty() { return None } else { packed(&copied) };
+    let mut best = packed(graph, config, from, &copied, watch);
     let mut state = 1;
     for _ in 0..CHANGES * links.len() {
-        if !has_time || best.placement.size <= bound.max(best.live.bytes) {
+        meter.spend(cost + config.pack_steps / PACKING);
+        if meter.is_out() || best.placement.size <= bound.max(best.live.bytes) {
             break;
         }
         let op = links[random::index(links.len(), &mut state)];
         flip(&mut copied, op);
-        let next = packed(&copied);
-        has_time = next.1;
-        if next.0.placement.size <= best.placement.size {
-            best = next.0;
+        let next = packed(graph, config, from, &copied, watch);
+        if next.placement.size <= best.placement.size {
+            best = next;
         } else {
             flip(&mut copied, op);
         }
@@ -68,12 +65,19 @@ pub(crate) fn mix(
     Some(best)
 }
 
-/// Operators that could leave something where it is.
-fn linked(graph: &Graph) -> Vec<OpId> {
-    let is_link =
-        |sharing: &Sharing| matches!(sharing, Sharing::PartOf { .. } | Sharing::PieceOf { .. });
-    let ops = graph.ops().iter_enumerated();
-    ops.filter(|(_, op)| op.sharing.iter().any(is_link)).map(|(id, _)| id).collect()
+/// The order of `from` where the operators in `copied` leave nothing in place, packed in little time.
+fn packed(
+    graph: &Graph,
+    config: &PlanConfig,
+    from: &Candidate,
+    copied: &BTreeSet<OpId>,
+    watch: &Watch<'_>,
+) -> Candidate {
+    let wishes = Wishes::without(graph, config, Links::All, copied);
+    let mut new = Candidate::new(from.rule, from.order.clone(), graph, config, &wishes);
+    new.makespan = from.makespan;
+    new.pack(config.pack_steps / PACKING, config, watch);
+    new
 }
 
 fn flip(copied: &mut BTreeSet<OpId>, op: OpId) {

@@ -122,7 +122,7 @@ pub fn peak_of(graph: &Graph, order: &Order, config: &PlanConfig) -> Bytes {
 /// What may share, in the different ways that can be best, all parts in place first.
 fn all_wishes(graph: &Graph, config: &PlanConfig) -> Vec<Wishes> {
     let mut all: Vec<Wishes> = Vec::new();
-    for links in [Links::All, Links::Dying, Links::None] {
+    for links in Links::ALL {
         let wishes = Wishes::new(graph, config, if config.parts { links } else { Links::None });
         if all.iter().all(|known| known.bodies != wishes.bodies) {
             all.push(wishes);
@@ -146,13 +146,13 @@ struct Planner<'a> {
 
 /// Orders that are packed for each way to share, at most.
 const MOST_PACKED: usize = 4;
-/// The best orders are packed with this part of the steps, two of them, and two again when something has been mixed.
-const PARTS: u64 = 4;
 /// First every order is packed with this part of the steps.
 const FIRST_PACKING: u64 = 64;
 /// Less than such a part of an arena is not worth the seconds of a packing.
 const NEGLIGIBLE: u64 = 1024;
-/// How many are packed again.
+/// Then some are packed again with this one: at most five, and two more when something has been mixed.
+const SECOND_PACKING: u64 = 8;
+/// How many of the smallest arenas are packed again.
 const REFINED: usize = 2;
 /// Orders for which some operators copy after all.
 const MIXED: usize = 3;
@@ -171,6 +171,8 @@ impl<'a> Planner<'a> {
         let mut bounds = Vec::new();
         let ways = all_wishes(graph, config);
         let is_choice = ways.len() > 1;
+        // Steps for the bound of all mixtures.
+        let kept = if is_choice { config.order_steps / 4 } else { 0 };
         for wishes in ways {
             // Each way to share has a bound of its own; that of no parts is never the lowest.
             let is_met = bounds.iter().any(|&bound| self.least() <= bound);
@@ -178,7 +180,7 @@ impl<'a> Planner<'a> {
                 break;
             }
             watched.tell(self.least(), self.floor.bytes);
-            let share = meter.left() / 4 * 3;
+            let share = meter.left().saturating_sub(kept) / 4 * 3;
             bounds.push(meter.with_at_most(share, |meter| self.try_wishes(&wishes, meter)));
         }
         let least = bounds.into_iter().min().unwrap_or_default();
@@ -265,18 +267,22 @@ impl<'a> Planner<'a> {
         self.candidates.push(candidate);
     }
 
-    /// Packs the best candidates again, with all steps, and puts the smallest arena first.
+    /// Of one way to share, the order that needs least.
+    fn least_live(&self, links: Links) -> Option<usize> {
+        let alike = (0..self.candidates.len()).filter(|&at| self.candidates[at].links == links);
+        alike.min_by_key(|&at| self.candidates[at].live.bytes)
+    }
+
+    /// Packs the promising candidates again, with more steps, and puts the smallest arena first.
     fn refine(&mut self) {
         self.sort();
-        for index in 0..self.candidates.len().min(REFINED) {
-            let lost =
-                self.candidates[0].placement.size.saturating_sub(self.candidates[index].live.bytes);
-            if lost.0 > self.candidates[0].placement.size.0 / NEGLIGIBLE {
-                self.candidates[index].pack(
-                    self.config.pack_steps / PARTS,
-                    self.config,
-                    self.watch,
-                );
+        let steps = self.config.pack_steps / SECOND_PACKING;
+        for index in self.promising() {
+            let least = self.least();
+            let candidate = &mut self.candidates[index];
+            let lost = least.saturating_sub(candidate.live.bytes);
+            if candidate.steps < steps && lost.0 > least.0 / NEGLIGIBLE {
+                candidate.pack(steps, self.config, self.watch);
             }
         }
         self.sort();
@@ -288,6 +294,14 @@ impl<'a> Planner<'a> {
         if let Some(row) = same {
             *row = best.tried();
         }
+    }
+
+    /// The smallest arenas, and of each way to share the order that needs least: parts in place need less, and are
+    /// harder to pack.
+    fn promising(&self) -> Vec<usize> {
+        let mut found: Vec<usize> = (0..self.candidates.len().min(REFINED)).collect();
+        found.extend(Links::ALL.into_iter().filter_map(|links| self.least_live(links)));
+        found
     }
 
     /// Where bytes are lost to placement, lets some operators copy what they could leave in place.

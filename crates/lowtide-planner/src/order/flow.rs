@@ -23,9 +23,11 @@ const MOST_EDGES: usize = 1 << 26;
 pub(crate) struct Over {
     /// Overlays of one output have the same number; only one of them can be.
     pub(crate) output: u32,
+    /// The storage that is written over, by one output only.
+    pub(crate) of: TensorId,
     /// Bytes that it saves while the task runs.
     pub(crate) saves: u64,
-    /// The cells that have to die: a range in [`Flow::over_cells`].
+    /// The cells that have to die: a range in [`Flow::over_cells`], empty if that is no question.
     pub(crate) cells: (u32, u32),
 }
 
@@ -298,6 +300,7 @@ fn overs(
         let end = u32::try_from(over_cells.len()).expect("cells fit u32");
         Over {
             output: u32::try_from(output.unwrap_or(0)).expect("outputs fit u32"),
+            of: overlay.over,
             saves: written(overlay.output).min(sum(overlay.over)),
             cells: (start, end),
         }
@@ -333,7 +336,7 @@ impl<'f> Walk<'f> {
             let cells = &self.flow.over_cells[over.cells.0 as usize..over.cells.1 as usize];
             cells.iter().all(|&cell| self.left[cell as usize] == 1)
         };
-        saved(overs, &self.flow.over_cells, dies)
+        saved(overs, dies)
     }
 
     /// Runs `task`; returns the bytes that were needed.
@@ -361,23 +364,13 @@ pub(crate) fn most_saved(overs: &[Over]) -> u64 {
 }
 
 /// Bytes saved if as many outputs as can be are written over something that dies, the largest first.
-pub(crate) fn saved(overs: &[Over], over_cells: &[u32], dies: impl Fn(&Over) -> bool) -> u64 {
+pub(crate) fn saved(overs: &[Over], dies: impl Fn(&Over) -> bool) -> u64 {
     if overs[0].output == overs[overs.len() - 1].output {
         return overs.iter().find(|over| dies(over)).map_or(0, |over| over.saves);
     }
     let rows = overs.iter().filter(|over| dies(over));
-    // Storages that two outputs may be written over are the same, or apart.
     let rows: Vec<Pair> = rows
-        .map(|over| Pair {
-            one: over.output,
-            // What needs no cells to die is in nobody's way.
-            other: if over.cells.0 == over.cells.1 {
-                u32::MAX - over.output
-            } else {
-                over_cells[over.cells.0 as usize]
-            },
-            worth: over.saves,
-        })
+        .map(|over| Pair { one: over.output, other: over.of.raw(), worth: over.saves })
         .collect();
     pair(&rows).into_iter().map(|at| rows[at].worth).sum()
 }

@@ -330,7 +330,7 @@ impl<'f> Search<'f> {
             let cells = &self.flow.over_cells[over.cells.0 as usize..over.cells.1 as usize];
             cells.iter().all(|&cell| self.is_last(state, task, cell))
         };
-        all - saved(overs, &self.flow.over_cells, dies)
+        all - saved(overs, dies)
     }
 
     fn live_after(&self, state: &State, task: u32) -> u64 {

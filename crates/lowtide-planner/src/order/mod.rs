@@ -17,6 +17,8 @@ mod profile;
 mod rules;
 mod score;
 mod sections;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use score::score_order;

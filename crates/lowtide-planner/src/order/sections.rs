@@ -180,8 +180,12 @@ fn key(part: &Flow, target: u64, width: usize) -> Vec<u64> {
         list(&mut part.before[task].iter().map(|earlier| u64::from(earlier.raw())));
         list(&mut part.births[task].iter().map(|&cell| u64::from(cell)));
         list(&mut part.uses[task].iter().map(|&cell| u64::from(cell)));
-        list(&mut part.overs[task].iter().flat_map(|over| {
-            [u64::from(over.output), over.saves, u64::from(over.cells.0), u64::from(over.cells.1)]
+        let overs = &part.overs[task];
+        list(&mut overs.iter().flat_map(|over| {
+            // Which of them exclude each other, whatever the storages are called.
+            let first = overs.iter().position(|other| other.of == over.of).unwrap_or_default();
+            let [start, end] = [over.cells.0, over.cells.1].map(u64::from);
+            [u64::from(over.output), first as u64, over.saves, start, end]
         }));
     }
     list(&mut part.extra.iter().copied());

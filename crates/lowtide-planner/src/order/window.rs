@@ -49,7 +49,7 @@ fn lower_once(
             if meter.is_out() {
                 return false;
             }
-            let before = length / 8 + below_length(length * 3 / 4, seed);
+            let before = length / 8 + random::index(length * 3 / 4, seed);
             let start = step.saturating_sub(before);
             let end = (start + length).min(profile.order().len());
             if try_window(profile, start..end.max(step + 1), (target, width), meter) {
@@ -76,8 +76,4 @@ fn try_window(
     let Found::Order(order) = found else { return false };
     profile.reorder(window, &part, &order);
     true
-}
-
-fn below_length(limit: usize, seed: &mut u64) -> usize {
-    usize::try_from(random::below(limit as u64, seed)).expect("below a length")
 }

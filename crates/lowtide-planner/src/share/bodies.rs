@@ -17,7 +17,7 @@
 
 use super::Links;
 use crate::PlanConfig;
-use lowtide_core::{Align, Bytes, Graph, IndexVec, OpId, Reuse, Sharing, TensorId};
+use lowtide_core::{Align, Bytes, Graph, IndexVec, Op, OpId, Reuse, Sharing, TensorId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -51,8 +51,6 @@ pub(crate) struct Bodies {
     pub(crate) cells_of: IndexVec<TensorId, Range<u32>>,
     /// All cells, those of a body one behind the other.
     pub(crate) cells: Vec<Cell>,
-    /// Whether every wish was granted, so that there was nothing to choose.
-    pub(crate) is_granted: bool,
 }
 
 /// Bytes of a body that come and go together.
@@ -92,12 +90,19 @@ impl Bodies {
             maker.grant(links, &refused);
             let more = maker.disturbed();
             if more.is_empty() {
-                let is_granted = refused.is_empty() && maker.is_granted();
-                return Self { is_granted, ..maker.finish() };
+                return maker.finish();
             }
             refused.extend(more);
         }
-        Self { is_granted: false, ..Maker::new(graph, config).finish() }
+        Maker::new(graph, config).finish()
+    }
+
+    /// All parts and pieces in place; none if that cannot be, so that there is something to choose.
+    pub(crate) fn whole(graph: &Graph, config: &PlanConfig) -> Option<Self> {
+        let mut maker = Maker::new(graph, config);
+        let wished = maker.grant(Links::All, &BTreeSet::new());
+        let granted: usize = maker.granted.values().map(Vec::len).sum();
+        (granted == wished && maker.disturbed().is_empty()).then(|| maker.finish())
     }
 
     /// Whether what lies in the place of a storage is padded there as it is by itself: at the end of its body, and at a
@@ -112,6 +117,13 @@ impl Bodies {
         });
         end.is_none_or(|end| end == extent.end) && (distance - extent.start) % grid == 0
     }
+}
+
+/// Whether an operator could leave something where it is.
+pub(crate) fn has_links(op: &Op) -> bool {
+    let is_link =
+        |sharing: &Sharing| matches!(sharing, Sharing::PartOf { .. } | Sharing::PieceOf { .. });
+    op.sharing.iter().any(is_link)
 }
 
 /// A body that is being put together.
@@ -130,8 +142,6 @@ struct Maker<'a> {
     bodies: BTreeMap<TensorId, Body>,
     is_filled: IndexVec<TensorId, bool>,
     covered: usize,
-    /// How many wishes there are.
-    wished: usize,
     /// The wishes that were granted, by operator.
     granted: BTreeMap<OpId, Vec<Wish>>,
 }
@@ -141,7 +151,7 @@ impl<'a> Maker<'a> {
         let places = graph.tensors().ids().map(|id| Place { body: id, distance: 0 }).collect();
         let is_filled = IndexVec::filled(graph.tensors().len(), false);
         let (bodies, granted) = (BTreeMap::new(), BTreeMap::new());
-        Self { graph, config, places, bodies, is_filled, covered: 0, wished: 0, granted }
+        Self { graph, config, places, bodies, is_filled, covered: 0, granted }
     }
 
     fn size(&self, storage: TensorId) -> i64 {
@@ -149,34 +159,28 @@ impl<'a> Maker<'a> {
         i64::try_from(bytes.0).expect("sizes of a graph are far below")
     }
 
-    /// Grants the wishes of all operators, those of most bytes first.
-    fn grant(&mut self, links: Links, refused: &BTreeSet<OpId>) {
+    /// Grants the wishes of all operators, those of most bytes first; returns how many there are.
+    fn grant(&mut self, links: Links, refused: &BTreeSet<OpId>) -> usize {
         let mutated = mutated(self.graph);
         let mut rows: Vec<(i64, OpId, Vec<Wish>)> = Vec::new();
         for op in self.graph.ops().ids().filter(|op| !refused.contains(op)) {
             let wishes = self.wishes(op, &mutated, links);
-            self.wished += wishes.len();
             if !wishes.is_empty() {
                 let bytes = wishes.iter().map(|wish| self.size(wish.inner)).sum();
                 rows.push((bytes, op, wishes));
             }
         }
         rows.sort_by_key(|&(bytes, op, _)| (std::cmp::Reverse(bytes), op));
-        for (_, op, wishes) in rows {
-            self.join(op, &wishes);
+        for (_, op, wishes) in &rows {
+            self.join(*op, wishes);
         }
-    }
-
-    fn is_granted(&self) -> bool {
-        self.granted.values().map(Vec::len).sum::<usize>() == self.wished
+        rows.iter().map(|(_, _, wishes)| wishes.len()).sum()
     }
 
     /// What an operator would like to leave where it is.
     fn wishes(&self, op: OpId, mutated: &IndexVec<TensorId, bool>, links: Links) -> Vec<Wish> {
         let row = &self.graph.ops()[op];
-        let is_link =
-            |sharing: &Sharing| matches!(sharing, Sharing::PartOf { .. } | Sharing::PieceOf { .. });
-        if !row.sharing.iter().any(is_link) {
+        if !has_links(row) {
             return Vec::new();
         }
         let mut storages: Vec<TensorId> =
@@ -350,7 +354,7 @@ impl<'a> Maker<'a> {
             cells.extend(cells_between(&ends, self.config.align));
         }
         let (places, is_filled) = (self.places, self.is_filled);
-        Bodies { places, extents, is_filled, is_joined, cells_of, cells, is_granted: true }
+        Bodies { places, extents, is_filled, is_joined, cells_of, cells }
     }
 
     /// Where storages begin and end, sorted.

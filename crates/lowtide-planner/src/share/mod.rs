@@ -48,6 +48,11 @@ pub(crate) enum Links {
     All,
 }
 
+impl Links {
+    /// All ways, the one with most in place first.
+    pub(crate) const ALL: [Self; 3] = [Self::All, Self::Dying, Self::None];
+}
+
 /// What may share bytes, whatever the order.
 #[derive(Clone, Debug)]
 pub(crate) struct Wishes {
@@ -65,12 +70,9 @@ impl Wishes {
 
     /// What needs no more than any mixture of parts in place and copies: bytes that two storages may share are counted
     /// once, and yet each may be written over as if it had its own. No plan shares like this; it bounds them all. None
-    /// if a wish is refused.
+    /// if some parts and pieces exclude others.
     pub(crate) fn relaxed(graph: &Graph, config: &PlanConfig) -> Option<Self> {
-        let bodies = Bodies::new(graph, config, Links::All, &BTreeSet::new());
-        if !bodies.is_granted {
-            return None;
-        }
+        let bodies = Bodies::whole(graph, config)?;
         let apart = Bodies::new(graph, config, Links::None, &BTreeSet::new());
         let overlays = overlays::overlays(graph, config, &apart);
         Some(Self { links: Links::All, is_relaxed: true, bodies, overlays })
