@@ -4,7 +4,7 @@ use crate::candidate::Candidate;
 use crate::meter::{Meter, Watched};
 use crate::mix::mix;
 use crate::order::{Ranked, Rungs, climb};
-use crate::share::{Links, Wishes, share};
+use crate::share::{Ground, Links, Wishes, share};
 use crate::tradeoff::{Clock, Limit, Offer};
 use crate::{
     Budget, ColourBy, Colouring, OrderRule, PlanConfig, Watch, bounds, colour, fewest_colours,
@@ -214,8 +214,8 @@ impl<'a> Planner<'a> {
             OrderRule::Rules => Rungs::Rules,
             OrderRule::Search => Rungs::Search,
         };
-        let wishes = Wishes::relaxed(graph, config);
-        let ladder = wishes.and_then(|wishes| climb(graph, config, &wishes, rungs, meter));
+        let ground = Ground::relaxed(graph, config);
+        let ladder = ground.and_then(|ground| climb(graph, config, &ground, rungs, meter));
         ladder.map_or(Bytes::ZERO, |ladder| Bytes(ladder.bound))
     }
 
@@ -241,7 +241,8 @@ impl<'a> Planner<'a> {
             self.try_order("score", score_order(graph, config), wishes);
         }
         let Some(rungs) = rungs.filter(|_| self.least() > floor) else { return floor };
-        let Some(ladder) = climb(graph, config, wishes, rungs, meter) else {
+        let Some(ladder) = climb(graph, config, &Ground::new(graph, config, wishes), rungs, meter)
+        else {
             self.try_order("score", score_order(graph, config), wishes);
             return floor;
         };

@@ -12,8 +12,9 @@
 
 use super::pair::{Pair, pair};
 use crate::PlanConfig;
-use crate::share::Wishes;
-use lowtide_core::{Align, Graph, Id, IndexVec, Lists, OpId, Owner, Size, TensorId, TensorKind};
+use crate::share::Ground;
+use crate::share::overlays::Overlay;
+use lowtide_core::{Graph, Id, IndexVec, Lists, OpId, Owner, Size, TensorId, TensorKind};
 
 /// More pairs of operators that wait for each other are not written down: a graph with more has only simple orders.
 const MOST_EDGES: usize = 1 << 26;
@@ -27,7 +28,7 @@ pub(crate) struct Over {
     pub(crate) of: TensorId,
     /// Bytes that it saves while the task runs.
     pub(crate) saves: u64,
-    /// The cells that have to die: a range in [`Flow::over_cells`], empty if that is no question.
+    /// The cells that have to die: a range in [`Flow::over_cells`].
     pub(crate) cells: (u32, u32),
 }
 
@@ -60,9 +61,9 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// The flow of a graph, a task an operator; `None` if too many operators wait for each other.
-    pub(crate) fn new(graph: &Graph, config: &PlanConfig, wishes: &Wishes) -> Option<Self> {
+    pub(crate) fn new(graph: &Graph, config: &PlanConfig, ground: &Ground) -> Option<Self> {
         let (after, before) = edges(graph)?;
-        let mut cells = Cells::new(graph, config, wishes);
+        let mut cells = Cells::new(graph, config, ground);
         let len = graph.ops().len();
         let mut flow = Self { after, before, ..Self::default() };
         let mut births: Vec<(OpId, u32)> = Vec::new();
@@ -82,7 +83,7 @@ impl Flow {
             }
         }
         for op in graph.ops().ids() {
-            flow.overs.push(overs(op, graph, wishes, &cells, &mut flow.over_cells));
+            flow.overs.push(overs(op, graph, ground, &cells, &mut flow.over_cells));
             flow.ops.push([op]);
             flow.heads.push(op);
         }
@@ -165,20 +166,18 @@ struct Cells {
 }
 
 impl Cells {
-    fn new(graph: &Graph, config: &PlanConfig, wishes: &Wishes) -> Self {
-        let bodies = &wishes.bodies;
-        let len = bodies.cells.len();
+    fn new(graph: &Graph, config: &PlanConfig, ground: &Ground) -> Self {
+        let len = ground.bytes.len();
         let mut cells = Self {
-            bytes: bodies.cells.iter().map(|cell| (cell.bytes + cell.padding).0).collect(),
+            bytes: ground.bytes.clone(),
             writers: vec![Writer::Nobody; len],
             users: vec![0; len],
             uses: Lists::new(),
         };
-        cells.leave_out_padding(graph, wishes, config.align);
         // What fills a storage was written before it.
         let steps = graph.file_order();
         for (id, tensor) in graph.tensors().iter_enumerated() {
-            for cell in bodies.cells_of[id].clone() {
+            for &cell in &ground.cells_of[id] {
                 let writer = &mut cells.writers[cell as usize];
                 match (tensor.kind, graph.writer(id), *writer) {
                     (TensorKind::Computed, Some(op), Writer::Op(other)) => {
@@ -193,47 +192,21 @@ impl Cells {
                 }
             }
         }
-        cells.count_users(graph, wishes);
+        cells.count_users(graph, ground);
         cells
     }
 
-    /// Between others, a tensor takes its own bytes. Whether it comes to lie there depends on the order, so that no
-    /// padding is counted of what may be handed a place inside a larger body.
-    fn leave_out_padding(&mut self, graph: &Graph, wishes: &Wishes, align: Align) {
-        let bodies = &wishes.bodies;
-        let mut groups: IndexVec<TensorId, TensorId> = graph.tensors().ids().collect();
-        let mut is_inside = IndexVec::filled(groups.len(), false);
-        for overlay in graph.ops().ids().flat_map(|op| &wishes.overlays[op]) {
-            let ends = [overlay.output, overlay.over];
-            let [one, other] = ends.map(|storage| root(&mut groups, bodies.places[storage].body));
-            groups[one] = other;
-            is_inside[other] |=
-                is_inside[one] || ends.iter().any(|&end| !bodies.is_whole_end(end, align));
-        }
-        for id in graph.tensors().ids() {
-            // By itself, a part may need less padding than at the end of its whole.
-            let is_loose = wishes.is_relaxed && bodies.is_joined[id];
-            if !is_loose && !is_inside[root(&mut groups, bodies.places[id].body)] {
-                continue;
-            }
-            for cell in bodies.cells_of[id].clone() {
-                self.bytes[cell as usize] = bodies.cells[cell as usize].bytes.0;
-            }
-        }
-    }
-
-    fn count_users(&mut self, graph: &Graph, wishes: &Wishes) {
-        let bodies = &wishes.bodies;
+    fn count_users(&mut self, graph: &Graph, ground: &Ground) {
         let mut list: Vec<u32> = Vec::new();
         for (id, op) in graph.ops().iter_enumerated() {
             list.clear();
             let written = op.outputs.iter().filter(|&&output| {
                 // Where it fills a storage that others have begun, it uses their cells.
-                graph.is_storage(output) && bodies.is_filled[output]
+                graph.is_storage(output) && ground.is_filled[output]
             });
             let read = graph.reads(id).iter().map(|&tensor| graph.storage(tensor));
             for storage in read.chain(written.copied()) {
-                list.extend(bodies.cells_of[storage].clone());
+                list.extend(&ground.cells_of[storage]);
             }
             list.retain(|&cell| self.writers[cell as usize] != Writer::Op(id));
             list.sort_unstable();
@@ -245,7 +218,7 @@ impl Cells {
         }
         let mut is_kept = vec![false; self.users.len()];
         for storage in graph.tensors().ids().filter(|&id| graph.holds_output(id)) {
-            for cell in bodies.cells_of[storage].clone() {
+            for &cell in &ground.cells_of[storage] {
                 let is_new = !std::mem::replace(&mut is_kept[cell as usize], true);
                 self.users[cell as usize] += u32::from(is_new);
             }
@@ -263,40 +236,25 @@ impl Cells {
     }
 }
 
-/// What stands for a group, with the ways there made short.
-fn root(groups: &mut IndexVec<TensorId, TensorId>, mut at: TensorId) -> TensorId {
-    while groups[at] != at {
-        groups[at] = groups[groups[at]];
-        at = groups[at];
-    }
-    at
-}
-
 /// What the outputs of an operator may be written over.
 fn overs(
     op: OpId,
     graph: &Graph,
-    wishes: &Wishes,
+    ground: &Ground,
     cells: &Cells,
     over_cells: &mut Vec<u32>,
 ) -> Vec<Over> {
-    let bodies = &wishes.bodies;
-    let sum = |id: TensorId| -> u64 {
-        bodies.cells_of[id].clone().map(|cell| cells.bytes[cell as usize]).sum()
-    };
+    let bytes = |cell: u32| cells.bytes[cell as usize];
+    let sum = |id: TensorId| -> u64 { ground.cells_of[id].iter().map(|&cell| bytes(cell)).sum() };
     // In a relaxed sharing others may have written some of the output before.
     let written = |id: TensorId| -> u64 {
-        let own = bodies.cells_of[id].clone().map(|cell| cell as usize);
-        own.filter(|&cell| cells.writers[cell] == Writer::Op(op))
-            .map(|cell| cells.bytes[cell])
-            .sum()
+        let own = ground.cells_of[id].iter().copied();
+        own.filter(|&cell| cells.writers[cell as usize] == Writer::Op(op)).map(bytes).sum()
     };
-    let over = |overlay: &crate::share::overlays::Overlay| {
+    let over = |overlay: &Overlay| {
         let output = graph.ops()[op].outputs.iter().position(|&output| output == overlay.output);
         let start = u32::try_from(over_cells.len()).expect("cells fit u32");
-        if !(wishes.is_relaxed && bodies.is_joined[overlay.over]) {
-            over_cells.extend(bodies.cells_of[overlay.over].clone());
-        }
+        over_cells.extend(ground.dying(overlay.over));
         let end = u32::try_from(over_cells.len()).expect("cells fit u32");
         Over {
             output: u32::try_from(output.unwrap_or(0)).expect("outputs fit u32"),
@@ -305,7 +263,7 @@ fn overs(
             cells: (start, end),
         }
     };
-    wishes.overlays[op].iter().map(over).collect()
+    ground.overlays[op].iter().map(over).collect()
 }
 
 /// Follows an order: what is live, and what each task needs.
@@ -385,15 +343,15 @@ pub(crate) fn peak(flow: &Flow, tasks: &[OpId]) -> u64 {
 mod tests {
     use super::*;
     use crate::bounds;
-    use crate::share::{Links, share};
+    use crate::share::{Links, Wishes, share};
     use lowtide_core::testing::{Limits, graph, random_bytes};
-    use lowtide_core::{Order, Reuse};
+    use lowtide_core::{Align, Order, Reuse};
 
     /// The model and the sharing of one order, for an alignment.
     fn peaks(graph: &Graph, order: &Order, links: Links, align: Align) -> (u64, u64) {
         let config = PlanConfig { align, reuse: Reuse::Pack, ..PlanConfig::default() };
         let wishes = Wishes::new(graph, &config, links);
-        let flow = Flow::new(graph, &config, &wishes).unwrap();
+        let flow = Flow::new(graph, &config, &Ground::new(graph, &config, &wishes)).unwrap();
         let tasks: Vec<OpId> = order.schedule().iter().copied().collect();
         let (problem, _) = share(graph, order, &config, &wishes).problem();
         (peak(&flow, &tasks), bounds::live_bound(&bounds::live_sums(&problem)).bytes.0)

@@ -25,7 +25,7 @@ pub use score::score_order;
 
 use crate::PlanConfig;
 use crate::meter::Meter;
-use crate::share::Wishes;
+use crate::share::Ground;
 use cut::Cuts;
 use flow::{Flow, Walk, peak};
 use lowtide_core::{Graph, OpId};
@@ -69,11 +69,11 @@ const FIRST_PART: u64 = 2;
 pub(crate) fn climb(
     graph: &Graph,
     config: &PlanConfig,
-    wishes: &Wishes,
+    ground: &Ground,
     rungs: Rungs,
     meter: &mut Meter<'_>,
 ) -> Option<Ladder> {
-    let plain = Flow::new(graph, config, wishes)?;
+    let plain = Flow::new(graph, config, ground)?;
     let file: Vec<OpId> = graph.file_order().schedule().iter().copied().collect();
     let flow = fuse::fuse(&plain, &file);
     let score: Vec<OpId> = score_order(graph, config).schedule().iter().copied().collect();

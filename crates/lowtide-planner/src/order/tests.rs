@@ -3,7 +3,7 @@
 use super::{Rungs, climb};
 use crate::meter::{Meter, Watched};
 use crate::share::bodies::has_links;
-use crate::share::{Links, Wishes, share};
+use crate::share::{Ground, Links, Wishes, share};
 use crate::{Budget, PlanConfig, bounds};
 use arbitrary::Unstructured;
 use lowtide_core::testing::{Limits, describe, graph, random_bytes};
@@ -51,10 +51,10 @@ fn mixtures(graph: &Graph, config: &PlanConfig) -> Vec<Wishes> {
 }
 
 fn bound(graph: &Graph, config: &PlanConfig) -> Option<u64> {
-    let wishes = Wishes::relaxed(graph, config)?;
+    let ground = Ground::relaxed(graph, config)?;
     let watched = Watched::new(Budget::of(0).watch);
     let mut meter = Meter::new(config.order_steps, &watched);
-    climb(graph, config, &wishes, Rungs::Search, &mut meter).map(|ladder| ladder.bound)
+    climb(graph, config, &ground, Rungs::Search, &mut meter).map(|ladder| ladder.bound)
 }
 
 #[test]

@@ -26,7 +26,7 @@ const MOST_PAIRS: usize = 1 << 16;
 /// How often all is put together anew without what turned out to disturb others.
 const MOST_ROUNDS: usize = 8;
 /// Cells that all storages may cover, each storage once without being asked.
-const COVERED: usize = 1 << 20;
+pub(super) const COVERED: usize = 1 << 20;
 
 /// Where a storage lies in its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +65,19 @@ pub(crate) struct Cell {
 
 /// `inner` lies `distance` behind the start of `outer`.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
-    inner: TensorId,
-    outer: TensorId,
-    distance: i64,
+pub(super) struct Wish {
+    pub(super) inner: TensorId,
+    pub(super) outer: TensorId,
+    pub(super) distance: i64,
     /// What is filled by the other one.
-    filled: TensorId,
+    pub(super) filled: TensorId,
+}
+
+/// What all operators would like to leave where it is, whether or not one excludes another.
+pub(super) fn all_wishes(graph: &Graph, config: &PlanConfig) -> Vec<Wish> {
+    let (maker, mutated) = (Maker::new(graph, config), mutated(graph));
+    let ops = graph.ops().ids();
+    ops.flat_map(|op| maker.wishes(op, &mutated, Links::All)).collect()
 }
 
 impl Bodies {
@@ -95,14 +102,6 @@ impl Bodies {
             refused.extend(more);
         }
         Maker::new(graph, config).finish()
-    }
-
-    /// All parts and pieces in place; none if that cannot be, so that there is something to choose.
-    pub(crate) fn whole(graph: &Graph, config: &PlanConfig) -> Option<Self> {
-        let mut maker = Maker::new(graph, config);
-        let wished = maker.grant(Links::All, &BTreeSet::new());
-        let granted: usize = maker.granted.values().map(Vec::len).sum();
-        (granted == wished && maker.disturbed().is_empty()).then(|| maker.finish())
     }
 
     /// Whether what lies in the place of a storage is padded there as it is by itself: at the end of its body, and at a
@@ -159,8 +158,8 @@ impl<'a> Maker<'a> {
         i64::try_from(bytes.0).expect("sizes of a graph are far below")
     }
 
-    /// Grants the wishes of all operators, those of most bytes first; returns how many there are.
-    fn grant(&mut self, links: Links, refused: &BTreeSet<OpId>) -> usize {
+    /// Grants the wishes of all operators, those of most bytes first.
+    fn grant(&mut self, links: Links, refused: &BTreeSet<OpId>) {
         let mutated = mutated(self.graph);
         let mut rows: Vec<(i64, OpId, Vec<Wish>)> = Vec::new();
         for op in self.graph.ops().ids().filter(|op| !refused.contains(op)) {
@@ -174,7 +173,6 @@ impl<'a> Maker<'a> {
         for (_, op, wishes) in &rows {
             self.join(*op, wishes);
         }
-        rows.iter().map(|(_, _, wishes)| wishes.len()).sum()
     }
 
     /// What an operator would like to leave where it is.
@@ -384,7 +382,7 @@ fn cells_between(ends: &[i64], align: Align) -> Vec<Cell> {
 }
 
 /// Whether the arena holds a storage.
-fn is_held(graph: &Graph, config: &PlanConfig, storage: TensorId) -> bool {
+pub(super) fn is_held(graph: &Graph, config: &PlanConfig, storage: TensorId) -> bool {
     config.places(graph, storage)
         && graph.tensors()[storage].size.bound().is_some_and(|bytes| bytes > Bytes::ZERO)
 }

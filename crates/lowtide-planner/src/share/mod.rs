@@ -20,9 +20,12 @@
 
 pub(crate) mod bodies;
 mod forest;
+mod ground;
 mod layout;
 pub(crate) mod overlays;
+mod relaxed;
 
+pub(crate) use ground::Ground;
 pub(crate) use layout::{ARENA, Layout};
 
 use crate::PlanConfig;
@@ -57,8 +60,6 @@ impl Links {
 #[derive(Clone, Debug)]
 pub(crate) struct Wishes {
     pub(crate) links: Links,
-    /// Whether what lies on the bytes of others may be written over whatever else lives there.
-    pub(crate) is_relaxed: bool,
     pub(crate) bodies: Bodies,
     pub(crate) overlays: Lists<OpId, Overlay>,
 }
@@ -66,16 +67,6 @@ pub(crate) struct Wishes {
 impl Wishes {
     pub(crate) fn new(graph: &Graph, config: &PlanConfig, links: Links) -> Self {
         Self::without(graph, config, links, &BTreeSet::new())
-    }
-
-    /// What needs no more than any mixture of parts in place and copies: bytes that two storages may share are counted
-    /// once, and yet each may be written over as if it had its own. No plan shares like this; it bounds them all. None
-    /// if some parts and pieces exclude others.
-    pub(crate) fn relaxed(graph: &Graph, config: &PlanConfig) -> Option<Self> {
-        let bodies = Bodies::whole(graph, config)?;
-        let apart = Bodies::new(graph, config, Links::None, &BTreeSet::new());
-        let overlays = overlays::overlays(graph, config, &apart);
-        Some(Self { links: Links::All, is_relaxed: true, bodies, overlays })
     }
 
     /// The operators in `copied` leave nothing in place.
@@ -87,7 +78,7 @@ impl Wishes {
     ) -> Self {
         let bodies = Bodies::new(graph, config, links, copied);
         let overlays = overlays::overlays(graph, config, &bodies);
-        Self { links, is_relaxed: false, bodies, overlays }
+        Self { links, bodies, overlays }
     }
 }
 
