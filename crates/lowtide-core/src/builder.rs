@@ -93,7 +93,9 @@ pub enum GraphError {
     #[error("with `{name}` the sizes add up to more than {limit}")]
     TooLarge { name: String, limit: Bytes },
     /// A cost that is no time.
-    #[error("operator `{op}`: its cost is {cost} seconds; wanted a finite number, 0 or more")]
+    #[error(
+        "operator `{op}`: its cost is {cost} seconds; wanted a number from 0 to {MOST_SECONDS:e}"
+    )]
     BadCost { op: String, cost: String },
 }
 
@@ -244,12 +246,20 @@ impl Tensor {
     }
 }
 
+/// No operator takes longer than so many seconds, so that sums of times stay numbers.
+pub const MOST_SECONDS: f64 = 1e12;
+
+/// Whether an operator can take so many seconds: from 0 to [`MOST_SECONDS`].
+pub fn is_time(seconds: f64) -> bool {
+    (0.0..=MOST_SECONDS).contains(&seconds)
+}
+
 impl Op {
     /// A cost is a time.
     pub(crate) fn check_cost(&self) -> Result<(), GraphError> {
         match self.cost {
-            Some(cost) if !(cost.is_finite() && cost >= 0.0) => {
-                Err(GraphError::BadCost { op: self.label().to_owned(), cost: cost.to_string() })
+            Some(cost) if !is_time(cost) => {
+                Err(GraphError::BadCost { op: self.label().to_owned(), cost: format!("{cost:e}") })
             }
             _ => Ok(()),
         }

@@ -43,7 +43,7 @@ pub mod testing;
 pub use alias::Extent;
 pub use bound::{Bound, Proof};
 pub use buffer::{Buffer, Occupant, Residence, Space, SpaceKind};
-pub use builder::{GraphBuilder, GraphError};
+pub use builder::{GraphBuilder, GraphError, MOST_SECONDS, is_time};
 pub use bytes::{Align, Bytes};
 pub use check::{CheckedPlan, Fault, Faults, check};
 pub use fingerprint::Fingerprint;

@@ -9,7 +9,7 @@
 
 use crate::problem_csv::{line, skip_empty_lines};
 use csv::{ReaderBuilder, StringRecord, Trim};
-use lowtide_core::{Graph, IndexVec, OpId};
+use lowtide_core::{Graph, IndexVec, MOST_SECONDS, OpId, is_time};
 use std::collections::BTreeMap;
 
 /// Why bytes are no times of a graph.
@@ -125,8 +125,8 @@ impl<'g> Table<'g> {
 
     fn seconds(&self, row: &StringRecord, line: u64) -> Result<f64> {
         let cell = &row[self.seconds];
-        let seconds = cell.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
-        let wanted = || "a number of seconds, 0 or more".to_owned();
+        let seconds = cell.parse().ok().filter(|&s: &f64| is_time(s));
+        let wanted = || format!("a number of seconds from 0 to {MOST_SECONDS:e}");
         // A zero below zero would not compare like the number that it is.
         seconds.map(f64::abs).ok_or_else(|| wrong(line, "seconds", cell, wanted()))
     }
@@ -181,7 +181,7 @@ mod tests {
             &format!("the header has `op_id`, `op_id`, `seconds`; {wanted}"),
         );
         fails("op_id,seconds\n1\n", "line 2 has 1 cells, the header has 2");
-        let wanted = "wanted a number of seconds, 0 or more";
+        let wanted = "wanted a number of seconds from 0 to 1e12";
         for found in ["-1", "nan", "1e999", "", "1 ms"] {
             let message = format!("line 2, column `seconds`: found `{found}`, {wanted}");
             fails(&format!("op_id,seconds\n1,{found}\n"), &message);

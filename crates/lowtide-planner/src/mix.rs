@@ -20,7 +20,7 @@ use lowtide_core::{Bytes, Graph, OpId};
 use std::collections::BTreeSet;
 
 /// The part of the steps of packing that a walk takes.
-const WALK: u64 = 8;
+const WALK: u64 = 16;
 /// Steps for each operator and tensor when what shares is worked out anew.
 const CHANGE: u64 = 256;
 /// The part of the steps with which what comes out is packed.

@@ -74,8 +74,8 @@ pub enum PlanError {
     },
 }
 
-/// Plans a graph. Cost: near-linear in its size, and the budgets [`PlanConfig::order_steps`] and
-/// [`PlanConfig::pack_steps`] where the bounds are not met before.
+/// Plans a graph. Cost: near-linear in its size, and the budgets [`PlanConfig::order_steps`] (twice if parts can stay in
+/// place) and [`PlanConfig::pack_steps`] where the bounds are not met before.
 pub fn plan(graph: &Graph, config: &PlanConfig) -> Result<Planned, PlanError> {
     plan_watched(graph, config, Budget::of(0).watch)
 }
@@ -151,7 +151,7 @@ const FIRST_PACKING: u64 = 64;
 /// Less than such a part of an arena is not worth the seconds of a packing.
 const NEGLIGIBLE: u64 = 1024;
 /// Then some are packed again with this one: at most five, and two more when something has been mixed.
-const SECOND_PACKING: u64 = 8;
+const SECOND_PACKING: u64 = 16;
 /// How many of the smallest arenas are packed again.
 const REFINED: usize = 2;
 /// Orders for which some operators copy after all.
@@ -180,8 +180,14 @@ impl<'a> Planner<'a> {
                 break;
             }
             watched.tell(self.least(), self.floor.bytes);
-            let share = meter.left().saturating_sub(kept) / 4 * 3;
-            bounds.push(meter.with_at_most(share, |meter| self.try_wishes(&wishes, meter)));
+            bounds.push(if wishes.links == Links::None {
+                // As many as if parts were off, so that they never make a plan worse.
+                let mut meter = Meter::new(config.order_steps, &watched);
+                self.try_wishes(&wishes, &mut meter)
+            } else {
+                let share = meter.left().saturating_sub(kept) / 4 * 3;
+                meter.with_at_most(share, |meter| self.try_wishes(&wishes, meter))
+            });
         }
         let least = bounds.into_iter().min().unwrap_or_default();
         self.refine();

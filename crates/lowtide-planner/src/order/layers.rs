@@ -17,6 +17,7 @@ use super::flow::{Flow, Over, saved};
 use crate::meter::Meter;
 use crate::random;
 use lowtide_core::OpId;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -38,6 +39,8 @@ pub(crate) fn search(flow: &Flow, target: u64, width: usize, meter: &mut Meter<'
 
 /// Steps from a set that are followed whatever the width; those with the least live come first.
 const LEAST_BRANCHES: usize = 8;
+/// So many users of cells are looked at in one step.
+const LOOKS: u64 = 8;
 
 /// A set of tasks. Tasks come in an order that some schedule follows, and a set that is reached has nearly all up to
 /// some task and none beyond: only the words between are kept.
@@ -45,7 +48,7 @@ const LEAST_BRANCHES: usize = 8;
 struct Bits {
     /// So many words before these are full.
     full: u32,
-    words: Vec<u64>,
+    words: SmallVec<[u64; 2]>,
 }
 
 impl Bits {
@@ -71,6 +74,9 @@ impl Bits {
     }
 }
 
+/// Tasks, mostly so few that they need no memory of their own.
+type Few = SmallVec<[u32; 8]>;
+
 /// A set that was reached.
 #[derive(Clone, Debug)]
 struct State {
@@ -79,7 +85,7 @@ struct State {
     hash: u64,
     live: u64,
     /// Tasks that may run next, ascending.
-    ready: Vec<u32>,
+    ready: Few,
     /// Where its tasks are written down.
     trail: u32,
 }
@@ -110,6 +116,8 @@ struct Search<'f> {
     users: Vec<u32>,
     hashes: Vec<u64>,
     is_kept: Vec<bool>,
+    /// What it costs to look at the cells of each task: next to nothing but for those with many.
+    looks: Vec<u64>,
     layers: BTreeMap<usize, Layer>,
     trails: Vec<Trail>,
     log: Vec<u32>,
@@ -123,6 +131,9 @@ impl<'f> Search<'f> {
         let (first_user, users) = users(flow);
         let is_kept = first_user.windows(2).zip(&flow.users);
         let is_kept = is_kept.map(|(range, &count)| range[1] - range[0] < count).collect();
+        let used = |cell: &u32| first_user[*cell as usize + 1] - first_user[*cell as usize];
+        let look = |task| flow.uses[task].iter().map(|cell| u64::from(used(cell))).sum::<u64>();
+        let looks = flow.tasks().map(|task| look(task) / LOOKS).collect();
         let mut seed = SEED;
         let hashes = flow.tasks().map(|_| random::next(&mut seed)).collect();
         Self {
@@ -130,6 +141,7 @@ impl<'f> Search<'f> {
             target,
             width,
             is_kept,
+            looks,
             first_user,
             users,
             hashes,
@@ -202,7 +214,8 @@ impl<'f> Search<'f> {
                 steps.push((self.live_after(state, task), task));
             }
         }
-        meter.spend(2 * state.ready.len() as u64);
+        let looks: u64 = state.ready.iter().map(|&task| self.looks[task as usize]).sum();
+        meter.spend(2 * state.ready.len() as u64 + looks);
         let branches = (self.width / 4).max(LEAST_BRANCHES);
         if steps.len() > branches {
             steps.sort_unstable();
@@ -211,7 +224,7 @@ impl<'f> Search<'f> {
         }
         for (_, task) in steps {
             let mut next = state.clone();
-            let mut touched = Vec::new();
+            let mut touched = Few::new();
             self.step(&mut next, task, &mut touched, meter);
             next.trail = self.trail(state.trail, &[task]);
             self.reach(next, count + 1, touched, meter);
@@ -219,14 +232,8 @@ impl<'f> Search<'f> {
     }
 
     /// Commits what is safe, then keeps the set if it is new. Only the `touched` tasks may have become safe.
-    fn reach(
-        &mut self,
-        mut state: State,
-        mut count: usize,
-        touched: Vec<u32>,
-        meter: &mut Meter<'_>,
-    ) {
-        let mut run = Vec::new();
+    fn reach(&mut self, mut state: State, mut count: usize, touched: Few, meter: &mut Meter<'_>) {
+        let mut run = Few::new();
         let (mut open, mut least) = (touched, state.live);
         while let Some(task) = open.pop() {
             if state.ready.binary_search(&task).is_err() {
@@ -236,11 +243,11 @@ impl<'f> Search<'f> {
             for &task in &tasks {
                 self.step(&mut state, task, &mut open, meter);
             }
-            run.extend(tasks);
+            run.extend_from_slice(&tasks);
             if state.live < least {
                 // What had no room may have some now.
                 least = state.live;
-                open.extend(&state.ready);
+                open.extend_from_slice(&state.ready);
             }
         }
         count += run.len();
@@ -259,33 +266,33 @@ impl<'f> Search<'f> {
     }
 
     /// The tasks from `task` on that may as well run now.
-    fn safe(&self, state: &State, task: u32, meter: &mut Meter<'_>) -> Option<Vec<u32>> {
-        meter.spend(2);
+    fn safe(&self, state: &State, task: u32, meter: &mut Meter<'_>) -> Option<Few> {
+        meter.spend(2 + self.looks[task as usize]);
         if self.needed(state, task) > self.target {
             return None;
         }
         if self.live_after(state, task) <= state.live {
-            return Some(vec![task]);
+            return Some(smallvec![task]);
         }
         self.safe_chain(state, task, meter)
     }
 
     /// A chain from `first` on that ends with no more live than now, and no less live on the way.
-    fn safe_chain(&self, state: &State, first: u32, meter: &mut Meter<'_>) -> Option<Vec<u32>> {
+    fn safe_chain(&self, state: &State, first: u32, meter: &mut Meter<'_>) -> Option<Few> {
         const LONGEST: usize = 8;
-        let mut chain = vec![first];
+        let mut chain: Few = smallvec![first];
         let mut next = self.only_follower(state, first)?;
         meter.spend(2 + state.bits.words.len() as u64 / 4);
         let mut at = state.clone();
         let mut least = u64::MAX;
-        self.step(&mut at, first, &mut Vec::new(), meter);
+        self.step(&mut at, first, &mut Few::new(), meter);
         while chain.len() < LONGEST {
             least = least.min(at.live);
             if self.needed(&at, next) > self.target {
                 return None;
             }
             let follower = self.only_follower(&at, next);
-            self.step(&mut at, next, &mut Vec::new(), meter);
+            self.step(&mut at, next, &mut Few::new(), meter);
             chain.push(next);
             if at.live <= state.live {
                 return (at.live <= least).then_some(chain);
@@ -342,7 +349,7 @@ impl<'f> Search<'f> {
     }
 
     /// Runs a task, and tells with which tasks more may come free from now on.
-    fn step(&self, state: &mut State, task: u32, touched: &mut Vec<u32>, meter: &mut Meter<'_>) {
+    fn step(&self, state: &mut State, task: u32, touched: &mut Few, meter: &mut Meter<'_>) {
         state.live = self.live_after(state, task);
         state.bits.insert(task);
         state.hash ^= self.hashes[task as usize];
@@ -356,7 +363,8 @@ impl<'f> Search<'f> {
             }
         }
         let after = &self.flow.after[id];
-        meter.spend(1 + after.len() as u64 + state.bits.words.len() as u64 / 8);
+        let looks = self.looks[task as usize];
+        meter.spend(1 + looks + after.len() as u64 + state.bits.words.len() as u64 / 8);
         for &next in after {
             let before = &self.flow.before[next];
             if before.iter().all(|earlier| state.bits.has(earlier.raw())) {

@@ -16,6 +16,9 @@
 //!  body of a concat:  │── p ──│── q ──│       conv out r, relu out p: r comes to lie in the place of p
 //!        r lies here  │── r ──│                                       (nothing else needs it before p is there)
 //! ~~~
+//! What an order costs needs no places at all, only cells (`ground`); those of all wishes at once, whether or not they
+//! exclude each other, give a bound for every choice among them (`relaxed`).
+//!
 //! Tensors of unknown size, and unknown scratch, go to the pool, each on its own. Cost: O(n log n).
 
 pub(crate) mod bodies;

@@ -3,6 +3,7 @@
 use super::args::{PlannerArgs, threads};
 use anyhow::Context;
 use lowtide::Loaded;
+use lowtide::core::MOST_SECONDS;
 use lowtide::formats::{self, PlanSummary};
 use lowtide::ops::Machine;
 use lowtide::planner::PlanConfig;
@@ -76,17 +77,25 @@ fn machine(text: &str) -> Result<Machine, String> {
     let wanted =
         || "wanted flops=N,bandwidth=N,overhead=N or some of them, as in flops=7e10".to_owned();
     let mut machine = Machine::default();
+    let mut given: Vec<&str> = Vec::new();
     for part in text.split(',') {
         let (name, number) = part.split_once('=').ok_or_else(wanted)?;
-        let (field, least) = match name.trim() {
-            "flops" => (&mut machine.flops_per_second, 1.0),
-            "bandwidth" => (&mut machine.bytes_per_second, 1.0),
-            "overhead" => (&mut machine.overhead_seconds, 0.0),
+        let name = name.trim();
+        if given.contains(&name) {
+            return Err(format!("`{part}`: {name} is given twice"));
+        }
+        given.push(name);
+        let (field, range) = match name {
+            "flops" => (&mut machine.flops_per_second, 1.0..=1e30),
+            "bandwidth" => (&mut machine.bytes_per_second, 1.0..=1e30),
+            "overhead" => (&mut machine.overhead_seconds, 0.0..=MOST_SECONDS),
             _ => return Err(wanted()),
         };
         let number: Option<f64> = number.trim().parse().ok();
-        let number = number.filter(|number| number.is_finite() && *number >= least);
-        *field = number.ok_or_else(|| format!("`{part}`: wanted a number from {least}"))?;
+        let number = number.filter(|number| range.contains(number));
+        *field = number.ok_or_else(|| {
+            format!("`{part}`: wanted a number from {} to {:e}", range.start(), range.end())
+        })?;
     }
     Ok(machine)
 }
@@ -148,9 +157,11 @@ mod tests {
         let wanted =
             Machine { flops_per_second: 1e12, overhead_seconds: 0.0, ..Machine::default() };
         assert_eq!(found, wanted);
-        assert_eq!(machine("flops=0"), Err("`flops=0`: wanted a number from 1".to_owned()));
+        assert_eq!(machine("flops=0"), Err("`flops=0`: wanted a number from 1 to 1e30".to_owned()));
         assert!(machine("").is_err() && machine("cores=2").is_err());
         assert!(machine("overhead=-1").is_err() && machine("bandwidth=inf").is_err());
+        assert_eq!(machine("flops=1,flops=2"), Err("`flops=2`: flops is given twice".to_owned()));
+        assert!(machine("overhead=1e13").is_err());
     }
 
     #[test]
