@@ -4,6 +4,7 @@
 //! Order + Wishes ──share──> Layout ──problem──> Problem ──pack──> Placement ──> Plan
 //! ~~~
 
+use crate::fences::add_fences;
 use crate::share::{ARENA, Layout, Links, Wishes, share};
 use crate::{
     Budget, PackRequest, Packing, PlanConfig, Tried, Watch, bounds, colour, events, pack_as_asked,
@@ -84,7 +85,7 @@ impl Candidate {
             debug_assert_eq!(row.space, ARENA);
             row.offset = Some(offset);
         }
-        Plan {
+        let mut plan = Plan {
             fingerprint: graph.fingerprint(),
             reuse: config.reuse,
             inputs: config.inputs,
@@ -100,7 +101,9 @@ impl Candidate {
             order_bound: order_bound.clone(),
             placement_bound: self.bound.clone(),
             stats: self.stats(graph, config),
-        }
+        };
+        add_fences(graph, &mut plan);
+        plan
     }
 
     fn stats(&self, graph: &Graph, config: &PlanConfig) -> PlanStats {

@@ -17,6 +17,7 @@ mod candidate;
 mod colour;
 mod config;
 mod events;
+mod fences;
 mod lifetimes;
 mod meter;
 mod mix;
