@@ -142,7 +142,7 @@ fn operators<'a>(graph: &'a Graph, plan: &Plan, ran: &[Ran], rows: &mut Vec<Row<
         let earliest = before.filter(|&(worker, _)| worker == ran.worker).map(|(_, end)| end);
         let waits = ran.start.saturating_sub(ran.waited).max(earliest.unwrap_or_default());
         if !ran.waited.is_zero() && waits < ran.start {
-            let (ts, dur) = (micros(waits), Some(micros(ran.start - waits)));
+            let (ts, dur) = (micros(waits), Some(micros(ran.start.saturating_sub(waits))));
             let args = Args::Wait { step: ran.run.raw() };
             rows.push(Row { ts, dur, cat: "wait", args, ..Row::new("waits", "X", at) });
         }

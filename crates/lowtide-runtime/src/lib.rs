@@ -16,6 +16,8 @@
 //! | `bind` | program and plan to ranges of bytes for every operand of every run |
 //! | `arena` | such ranges to slices: the only unsafe code |
 //! | `session` | inputs to outputs |
+//! | `redzone` | a plan to the bytes that nobody holds, in which a wrong write shows |
+//! | `history` | writes to what a block held lately |
 
 #[cfg(target_endian = "big")]
 compile_error!("weights and arrays are read as they lie in files: least significant byte first");

@@ -30,7 +30,7 @@ fn simulate(graph: &Graph, plan: &Plan, workers: usize, u: &mut Unstructured<'_>
         }
         is_free_at[worker] = end;
         let worker = u32::try_from(worker).unwrap();
-        ran.push(Ran { run, worker, waited: start - free, start, end });
+        ran.push(Ran { run, worker, waited: start.saturating_sub(free), start, end });
     }
     ran
 }
