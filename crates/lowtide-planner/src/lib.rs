@@ -25,6 +25,7 @@ mod order;
 mod pack;
 mod plan;
 mod random;
+mod red_zone;
 mod share;
 mod time;
 mod tradeoff;
