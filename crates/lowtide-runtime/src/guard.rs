@@ -18,7 +18,12 @@ pub(crate) fn poison_at(address: usize) -> u8 {
 /// Fills a range of memory with poison, in phase with its address.
 pub(crate) fn poison(memory: &mut [u8], range: Range<usize>) {
     let phase = range.start;
-    for (index, byte) in memory[range].iter_mut().enumerate() {
+    fill(&mut memory[range], phase);
+}
+
+/// Fills bytes with poison, of which the first lies at `phase`.
+pub(crate) fn fill(bytes: &mut [u8], phase: usize) {
+    for (index, byte) in bytes.iter_mut().enumerate() {
         *byte = poison_at(phase + index);
     }
 }

@@ -7,9 +7,9 @@
 use super::args::RunArgs;
 use super::{Answer, out, plan, progress, run_text};
 use anyhow::{Context, bail};
-use lowtide::core::Dim;
+use lowtide::core::{Bytes, Dim, Ran};
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
-use lowtide::planner::plan_watched;
+use lowtide::planner::{PlanConfig, plan_watched};
 use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
 use lowtide::{
@@ -19,6 +19,9 @@ use lowtide::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Between blocks in guard mode.
+const RED_ZONE: Bytes = Bytes(256);
 
 /// Arrays by the name of their input.
 type Arrays = BTreeMap<String, Array>;
@@ -53,6 +56,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         Some(folder) => save(folder, session.outputs(), &measured.outputs)?,
         None => Vec::new(),
     };
+    if let Some(path) = &args.trace {
+        let ran: Vec<Ran> = session.ran().collect();
+        out::write_file(path, |out| formats::write_trace(&loaded.graph, session.plan(), &ran, out))?;
+    }
     let figures = RunSummary {
         weights_bytes: loaded.graph.weights_bytes().0,
         load_seconds,
@@ -117,7 +124,8 @@ fn checked_plan(args: &RunArgs, loaded: &Loaded, name: &str) -> anyhow::Result<C
         let read = formats::read_plan(&bytes);
         read.with_context(|| format!("`{}` is not a plan that can be read", path.display()))?
     } else {
-        let config = args.planner.config();
+        let red_zone = if args.guard { RED_ZONE } else { Bytes::ZERO };
+        let config = PlanConfig { red_zone, ..args.planner.config() };
         let limit = args.planner.time_limit;
         let make = || plan_watched(&loaded.graph, &config, &progress::until(limit));
         let (planned, _) = progress::during(&format!("planning {name}"), make);
@@ -142,7 +150,12 @@ fn session(
             out::message(&format!("note: {count} weights without values got random ones"));
         }
     }
-    let config = SessionConfig { threads: args.threads, guard: args.guard, profile: args.profile };
+    let config = SessionConfig {
+        threads: args.threads,
+        workers: args.workers,
+        guard: args.guard,
+        profile: args.profile || args.trace.is_some(),
+    };
     let mut memory = HostMemory { huge_pages: args.huge_pages };
     Ok(Session::in_memory(program, checked, &config, &mut memory)?)
 }
@@ -219,6 +232,7 @@ fn time_one(
 }
 
 fn add_profile(session: &Session, profile: &mut BTreeMap<String, (usize, Vec<f64>)>) {
+    // A trace takes times too.
     let Some(times) = session.profile() else { return };
     let mut of_kind: BTreeMap<&str, (usize, Duration)> = BTreeMap::new();
     for (run, time) in times.iter_enumerated() {
