@@ -55,7 +55,7 @@ fn no_longer_held(
 }
 
 /// A range without others, which are sorted by their starts.
-fn without(range: Range<usize>, held: &[Range<usize>]) -> Vec<Range<usize>> {
+pub(crate) fn without(range: Range<usize>, held: &[Range<usize>]) -> Vec<Range<usize>> {
     let (mut free, mut start) = (Vec::new(), range.start);
     for other in held {
         if start < other.start.min(range.end) {

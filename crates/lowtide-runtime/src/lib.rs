@@ -16,19 +16,30 @@
 //! | `bind` | program and plan to ranges of bytes for every operand of every run |
 //! | `arena` | such ranges to slices: the only unsafe code |
 //! | `session` | inputs to outputs |
+//! | `doctor` | a plan that nobody has judged, and safe mode, to the first tensor that differs and who is to blame |
 
 #[cfg(target_endian = "big")]
 compile_error!("weights and arrays are read as they lie in files: least significant byte first");
 
 mod arena;
 mod bind;
+mod blame;
+mod diagnosis;
+mod doctor;
 mod guard;
+mod lives;
+mod marks;
+mod meaning;
 mod memory;
+mod probe;
 pub mod resident;
 mod session;
 mod tensor;
 mod weights;
 
+pub use diagnosis::{Cause, Diagnosis, Difference, Finding, Stay, Use};
+pub use doctor::{DoctorError, diagnose, input_specs};
+pub use meaning::NoMeaning;
 pub use memory::{Block, HostMemory, LimitedMemory, Memory, MemoryError};
 pub use session::{MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
 pub use tensor::{TensorError, TensorRef, TensorSpec};
