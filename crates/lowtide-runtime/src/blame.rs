@@ -188,8 +188,10 @@ impl Scene<'_> {
         self.written[content].as_ref()?;
         let op = graph.writer(content)?;
         let (run, _) = self.plan.schedule.iter_enumerated().find(|row| *row.1 == op)?;
-        let at = graph.ops()[op].outputs.iter().position(|&output| output == content)?;
-        let residence = self.residence(run, Operand::Output(at))?;
+        let is_write = |&&(operand, tensor): &&(Operand, Option<TensorId>)| {
+            matches!(operand, Operand::Output(_)) && tensor == Some(content)
+        };
+        let residence = self.residence(run, self.operands[op].iter().find(is_write)?.0)?;
         (!self.is_of(residence, root)).then_some((op, residence))
     }
 
