@@ -293,7 +293,7 @@ impl<'a> Placer<'a> {
             writes.push(written.map(|(tensor, bound)| self.write(tensor, bound)).transpose()?);
         }
         let scratch = match self.graph.ops()[op].needed_scratch() {
-            Some(_) => self.whole(next())?,
+            Some(_) => self.whole(next(), || format!("scratch of {}", self.graph.op_label(op)))?,
             None => 0..0,
         };
         Ok(Placed { op, reads, writes, scratch })
@@ -321,7 +321,7 @@ impl<'a> Placer<'a> {
         let extent = self.graph.extent(tensor);
         let within = self.within(tensor)?;
         if let Some(residence) = bound.or(self.homes[extent.root]) {
-            let whole = self.whole(Some(residence))?;
+            let whole = self.whole(Some(residence), || self.graph.tensor_label(tensor))?;
             let range = whole.start + within.start..whole.start + within.end;
             if range.end > whole.end {
                 return Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) });
@@ -352,8 +352,12 @@ impl<'a> Placer<'a> {
         start.zip(end).map(|(start, end)| start..end).ok_or_else(not_fixed)
     }
 
-    /// All bytes of a residence.
-    fn whole(&self, residence: Option<ResidenceId>) -> Result<Range<usize>, SessionError> {
+    /// All bytes of a residence; `what` names who needs them.
+    fn whole(
+        &self,
+        residence: Option<ResidenceId>,
+        what: impl FnOnce() -> String,
+    ) -> Result<Range<usize>, SessionError> {
         let address = residence.and_then(|id| self.plan.address(id));
         let size = residence.and_then(|id| self.plan.residences[id].size.fixed());
         let range = address.zip(size).and_then(|((space, start), size)| {
@@ -362,15 +366,14 @@ impl<'a> Placer<'a> {
             let range = usize::try_from(start.0).ok()?..usize::try_from(end.0).ok()?;
             is_arena.then_some(range)
         });
-        let what = residence.map_or_else(|| "scratch".to_owned(), |id| id.to_string());
-        range.ok_or(SessionError::NotPlaced { tensor: what })
+        range.ok_or_else(|| SessionError::NotPlaced { tensor: what() })
     }
 
     /// Where an input is copied to, if the plan owns it and anybody needs it.
     fn input(&self, id: TensorId) -> Result<Option<Range<usize>>, SessionError> {
         let is_placed = self.plan.inputs == Owner::Arena && self.graph.storage(id) == id;
         let home = self.homes[id].filter(|_| is_placed);
-        home.map(|home| self.whole(Some(home))).transpose()
+        home.map(|home| self.whole(Some(home), || self.graph.tensor_label(id))).transpose()
     }
 }
 

@@ -10,9 +10,7 @@ mod mixed;
 use arbitrary::Unstructured;
 use lowtide::core::operator::Program;
 use lowtide::core::testing::{Limits, describe, graph};
-use lowtide::core::{
-    Bytes, DType, IndexVec, OpId, Owner, Reuse, Sharing, Size, TensorId, TensorKind,
-};
+use lowtide::core::{Bytes, DType, IndexVec, Owner, Reuse, Sharing, Size, TensorId, TensorKind};
 use lowtide::planner::OrderRule;
 use lowtide::runtime::SessionError;
 use lowtide::{Graph, GraphBuilder, PlanConfig, Session, SessionConfig, TensorRef, check, plan};
