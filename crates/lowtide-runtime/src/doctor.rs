@@ -152,12 +152,12 @@ impl<'a> Examination<'a> {
         let program = &*probe.bench.program;
         let graph = &program.graph;
         let scene = Scene {
+            graph: graph.clone(),
             plan,
             operands: graph.ops().ids().map(|op| operands(program, op)).collect(),
             lives: Lives::new(plan, graph.ops().len()),
             marks: Marks::default(),
             has_run: IndexVec::filled(graph.ops().len(), false),
-            written: IndexVec::filled(graph.tensors().len(), None),
         };
         Self { probe, values, plan, scene, held: BTreeSet::new(), runs: 0, compared: 0 }
     }
@@ -207,7 +207,7 @@ impl<'a> Examination<'a> {
 
     /// Inputs are there before the first event.
     fn is_input(&self, id: ResidenceId) -> bool {
-        let tensors = self.probe.bench.program.graph.tensors();
+        let tensors = self.scene.graph.tensors();
         matches!(self.plan.residences[id].what, Occupant::Tensor(tensor)
             if tensors[tensor].kind == TensorKind::Input)
     }
@@ -268,16 +268,12 @@ impl<'a> Examination<'a> {
             self.probe.poison(scratch);
         }
         if let Err(failure) = self.probe.run(run) {
-            let graph = &self.probe.bench.program.graph;
             return Some(match failure {
-                Failure::Overlap(operands) => self.scene.collision(graph, (event, run), operands),
-                Failure::Kernel(error) => self.scene.refusal(graph, (event, run), &error),
+                Failure::Overlap(operands) => self.scene.collision((event, run), operands),
+                Failure::Kernel(error) => self.scene.refusal((event, run), &error),
             });
         }
         for (range, touch) in touched {
-            if let Touch::Wrote { tensor, .. } = touch {
-                self.scene.written[tensor] = Some(range.clone());
-            }
             self.scene.marks.set(range, Mark { event, touch });
         }
         None
@@ -314,9 +310,8 @@ impl<'a> Examination<'a> {
         let found = self.probe.bytes(source)?;
         let wanted = self.values.of_tensor(&self.probe.bench, sight.tensor?)?;
         if found != wanted {
-            let graph = &self.probe.bench.program.graph;
-            let place = if let Source::Arena(range) = source { Some(range.clone()) } else { None };
-            return Some(self.scene.finding(graph, sight, (found, wanted), place));
+            let place = if let Source::Arena(range) = source { Some(range) } else { None };
+            return Some(self.scene.finding(sight, (found, wanted), place));
         }
         self.compared += 1;
         None

@@ -32,6 +32,7 @@ mod marks;
 mod meaning;
 mod memory;
 mod probe;
+mod report;
 pub mod resident;
 mod session;
 mod tensor;

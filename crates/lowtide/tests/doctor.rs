@@ -127,7 +127,7 @@ impl Case {
     /// More room behind the arena.
     fn widen(&mut self, more: Bytes) {
         let arena = &mut self.plan.spaces[SpaceId::new(0)].size;
-        *arena = *arena + more;
+        *arena += more;
         self.plan.stats.arena_bytes = *arena;
     }
 
@@ -351,6 +351,12 @@ fn a_write_that_is_bound_to_another_residence() {
 fn a_write_that_is_bound_to_what_another_one_still_has() {
     let finding = found(Case::demo(), |case| case.bind("fan1.deep3", 3, "fan1.deep5"));
     assert_names(&finding, "bound", "fan1.deep5", Some("fan1.deep3"));
+}
+
+#[test]
+fn a_write_that_is_bound_to_what_its_operator_reads() {
+    let finding = found(Case::demo(), |case| case.bind("fan1.deep3", 3, "fan1.deep3.widen.relu"));
+    assert_names(&finding, "bound", "fan1.deep3", Some("fan1.deep3.widen.relu"));
 }
 
 #[test]

@@ -186,7 +186,10 @@ pub(super) fn why(finding: &Finding) -> String {
         Cause::Changed { by } => {
             format!("{} changes the memory of {victim} without waiting for this reader", run_of(by))
         }
-        Cause::Kernel { message } => format!("the operator itself: {message}"),
+        Cause::Kernel { message } => {
+            let seen = finding.seen.as_ref().map_or("nobody runs".to_owned(), run_of);
+            format!("{seen}: {message}")
+        }
         _ => finding.cause.name().to_owned(),
     }
 }
