@@ -1,5 +1,6 @@
 //! What the doctor found, for people.
 
+use lowtide::core::Step;
 use lowtide::formats::{DoctorSummary, FindingRow, StayRow, UseRow};
 use lowtide::runtime::{Cause, Finding, Stay, Use};
 use std::fmt::Write;
@@ -27,11 +28,15 @@ pub(super) fn text(summary: &DoctorSummary) -> String {
             );
         }
         Some(finding) => {
+            let then = if finding.difference.is_some() {
+                "a tensor is wrong"
+            } else {
+                "one cannot be made"
+            };
             line!(
                 text,
-                "{model}, {plan}: {runs} of {steps} runs agree with safe mode, then a tensor is wrong"
+                "{model}, {plan}: {runs} of {steps} runs agree with safe mode, then {then}\n"
             );
-            line!(text, "");
             what(&mut text, finding);
         }
     }
@@ -44,7 +49,8 @@ fn what(text: &mut String, finding: &FindingRow) {
     let place = finding.seen.as_ref().map_or("as an output, in the end".to_owned(), |seen| {
         format!("as {operand} of {}", run(seen))
     });
-    line!(text, "`{tensor}` is wrong {place}");
+    let verb = if finding.difference.is_some() { "is wrong" } else { "lies wrong" };
+    line!(text, "`{tensor}` {verb} {place}");
     if let Some(row) = &finding.difference {
         let address = row
             .address
@@ -131,67 +137,78 @@ fn faults(text: &mut String, faults: &[String]) {
 /// The cause in a sentence.
 pub(super) fn why(finding: &Finding) -> String {
     let named = |stay: &Option<Stay>| {
-        stay.as_ref()
-            .map_or_else(|| format!("`{}`", finding.tensor), |stay| format!("`{}`", stay.name))
+        let name = stay.as_ref().map_or(&finding.tensor, |stay| &stay.name);
+        format!("`{name}`")
     };
     let (victim, culprit) = (named(&finding.victim), named(&finding.culprit));
-    let writer = finding.writer.as_ref().map_or("another".to_owned(), run_of);
     match &finding.cause {
-        Cause::FreedEarly { free, short } => {
-            let taken = if finding.culprit.is_some() {
-                format!("; {culprit} has its bytes then")
-            } else {
-                String::new()
-            };
-            let after = free
-                .0
-                .checked_sub(1)
-                .map_or("before the first step".to_owned(), |step| format!("after step {step}"));
-            format!(
-                "{victim} is freed {after} and needed {}: {} short{taken}",
-                until(finding),
-                counted(*short)
-            )
-        }
-        Cause::AllocatedLate { held: None, .. } => format!("{victim} is never allocated"),
-        Cause::AllocatedLate { held: Some(held), late } => {
-            let needed = finding.victim.as_ref().and_then(|stay| stay.needed);
-            let from = needed.map_or(0, |needed| needed.start.0);
-            format!(
-                "{victim} is allocated for step {held} on and written in step {from}: {} late",
-                counted(*late)
-            )
-        }
-        Cause::InPlace => {
-            format!(
-                "{writer} writes {culprit} over its input {victim}, which is needed {}",
-                until(finding)
-            )
-        }
-        Cause::Overlap { start, end } => format!(
-            "{victim} and {culprit} are held at the same time, and both have bytes {} to {}; {} wrote there last",
-            start.0, end.0, writer
+        Cause::FreedEarly { free, short } => freed_early(finding, *free, *short),
+        Cause::AllocatedLate { held, late } => allocated_late(finding, *held, *late),
+        Cause::InPlace => format!(
+            "{} writes {culprit} over its input {victim}, which is needed {}",
+            writer(finding),
+            until(finding)
         ),
-        Cause::OneRun { operands: [one, other] } => {
-            format!(
-                "{one} and {other} of this operator lie on the same bytes, in a way that it does not allow"
-            )
-        }
+        Cause::Overlap { start, end } => format!(
+            "{victim} and {culprit} are held at the same time, and both have bytes {} to {}; {} has them last",
+            start.0,
+            end.0,
+            writer(finding)
+        ),
+        Cause::OneRun { operands: [one, other] } => format!(
+            "{one}, {victim}, and {other}, {culprit}, lie on the same bytes, which this operator does not allow"
+        ),
         Cause::Bound { by } => {
-            format!("{} is bound to the memory of {culprit} where {victim} has its own", run_of(by))
+            format!(
+                "{} is bound to the memory of {culprit} instead of that of {victim}",
+                run_of(by)
+            )
         }
         Cause::Order { writer } => {
             format!("{} writes {victim}, and this reader does not wait for it", run_of(writer))
         }
         Cause::Changed { by } => {
-            format!("{} changes the memory of {victim} without waiting for this reader", run_of(by))
+            format!(
+                "{} changes the memory of {victim} and does not wait for this reader",
+                run_of(by)
+            )
         }
         Cause::Kernel { message } => {
-            let seen = finding.seen.as_ref().map_or("nobody runs".to_owned(), run_of);
+            let seen = finding.seen.as_ref().map_or("the end".to_owned(), run_of);
             format!("{seen}: {message}")
         }
         _ => finding.cause.name().to_owned(),
     }
+}
+
+fn victim(finding: &Finding) -> &str {
+    finding.victim.as_ref().map_or(&finding.tensor, |stay| &stay.name)
+}
+
+fn writer(finding: &Finding) -> String {
+    finding.writer.as_ref().map_or("the culprit".to_owned(), run_of)
+}
+
+fn freed_early(finding: &Finding, free: Step, short: u32) -> String {
+    let after = match free.0.checked_sub(1) {
+        None => "before the first step".to_owned(),
+        Some(step) => format!("after step {step}"),
+    };
+    let taken = match &finding.culprit {
+        None => String::new(),
+        Some(stay) => format!("; `{}` has its bytes then", stay.name),
+    };
+    let (victim, until, short) = (victim(finding), until(finding), counted(short));
+    format!("`{victim}` is freed {after} and needed {until}: {short} short{taken}")
+}
+
+fn allocated_late(finding: &Finding, held: Option<Step>, late: u32) -> String {
+    let victim = victim(finding);
+    let Some(held) = held else { return format!("`{victim}` is never allocated") };
+    let needed = finding.victim.as_ref().and_then(|stay| stay.needed);
+    let from = needed.map_or(0, |needed| needed.start.0);
+    let late = counted(late);
+    format!("`{victim}` is held from step {held} on and written in step {from}: {late} late")
 }
 
 /// Up to when the victim is needed.
