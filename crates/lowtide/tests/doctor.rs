@@ -9,10 +9,12 @@
 
 mod mixed;
 
+use arbitrary::Unstructured;
 use lowtide::core::operator::Program;
+use lowtide::core::testing::{Limits, describe, graph as random_graph};
 use lowtide::core::{
-    Bytes, DType, Event, Lists, Occupant, OpId, Order, Owner, ResidenceId, Reuse, RunId, Size,
-    SpaceId, Step, Tensor, TensorId, TensorKind,
+    BufferId, Bytes, DType, Event, Lists, Occupant, OpId, Order, Owner, ResidenceId, Reuse, RunId,
+    Size, SpaceId, Step, Tensor, TensorId, TensorKind,
 };
 use lowtide::planner::{OrderRule, plan_in_order};
 use lowtide::runtime::{Cause, Diagnosis, DoctorError, Finding, Use, diagnose, input_specs};
@@ -20,7 +22,7 @@ use lowtide::{
     Graph, GraphBuilder, LoadOptions, Op, Plan, PlanConfig, Sharing, TensorRef, check, load, ops,
     plan, program, random_input, safe_plan,
 };
-use mixed::external;
+use mixed::{changes_external, external, of_bytes};
 use std::path::Path;
 
 /// A program, and a plan of it to be broken.
@@ -460,4 +462,81 @@ fn inputs_are_counted_and_compared_with_the_model() {
     let case = Case::demo();
     let error = diagnose(case.program, &safe, &case.plan, &[]).unwrap_err().to_string();
     assert_eq!(error, "0 inputs are given, wanted 1");
+}
+
+/// One edit, of whatever kind.
+fn edit(u: &mut Unstructured<'_>, plan: &mut Plan) -> arbitrary::Result<()> {
+    let [events, residences, runs] =
+        [plan.events.len(), plan.residences.len(), plan.schedule.len()];
+    let buffers = plan.buffers.len();
+    if events == 0 || residences == 0 || runs == 0 || buffers == 0 {
+        return Ok(());
+    }
+    let id = |u: &mut Unstructured<'_>, len: usize| {
+        Ok(u32::try_from(u.int_in_range(0..=len - 1)?).unwrap())
+    };
+    let residence = ResidenceId::new(id(u, residences)?);
+    let other = ResidenceId::new(id(u, residences)?);
+    let buffer = BufferId::new(id(u, buffers)?);
+    let bytes = *u.choose(&[0, 1, 32, 64, 128, 4096, 1 << 40, u64::MAX])?;
+    match u.int_in_range(0..=10)? {
+        0 => {
+            let event = plan.events.remove(u.choose_index(events)?);
+            plan.events.insert(u.choose_index(events)?, event);
+        }
+        1 => plan.events.swap(u.choose_index(events)?, u.choose_index(events)?),
+        2 => drop(plan.events.remove(u.choose_index(events)?)),
+        3 => plan.events[u.choose_index(events)?] = Event::Free(residence),
+        4 => plan.events[u.choose_index(events)?] = Event::Alloc(residence),
+        5 => plan.buffers[buffer].offset = Some(Bytes(bytes)),
+        6 => plan.residences[residence].offset = Bytes(bytes),
+        7 => plan.residences[residence].what = plan.residences[other].what,
+        8 => plan.residences[residence].buffer = buffer,
+        9 => {
+            let (one, other) = (RunId::new(id(u, runs)?), RunId::new(id(u, runs)?));
+            let op = plan.schedule[one];
+            plan.schedule[one] = plan.schedule[other];
+            plan.schedule[other] = op;
+        }
+        _ => {
+            let run = RunId::new(id(u, runs)?);
+            let width = plan.bindings[run].len();
+            let at = u.choose_index(width.max(1))?;
+            let value = if u.arbitrary()? { Some(residence) } else { None };
+            let rows: Vec<Vec<_>> = plan.bindings.iter().map(<[_]>::to_vec).collect();
+            plan.bindings = Lists::new();
+            for (id, mut row) in plan.schedule.ids().zip(rows) {
+                if id == run && at < width {
+                    row[at] = value;
+                }
+                plan.bindings.push(row);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn no_edit_makes_it_panic_and_nothing_sound_is_blamed() {
+    let (mut agreed, mut blamed) = (0, 0);
+    arbtest::arbtest(|u: &mut Unstructured<'_>| {
+        let limits = Limits { open_sizes: false, ..Limits::all(10) };
+        let Some(graph) = of_bytes(&random_graph(u, limits)?) else { return Ok(()) };
+        if changes_external(&graph) {
+            return Ok(());
+        }
+        let mut case = Case::of(&graph);
+        for _ in 0..u.int_in_range(0..=2)? {
+            edit(u, &mut case.plan)?;
+        }
+        let (is_refused, text) = (case.is_refused(), describe(&graph));
+        // What cannot be followed is an error, and none of the plan's making if it is sound.
+        let Ok(diagnosis) = case.examine() else { return Ok(()) };
+        assert!(diagnosis.finding.is_none() || is_refused, "{diagnosis:#?}\n{text}");
+        agreed += usize::from(diagnosis.finding.is_none());
+        blamed += usize::from(diagnosis.finding.is_some());
+        Ok(())
+    })
+    .budget_ms(4000);
+    assert!(agreed > 50 && blamed > 50, "{agreed} agreed, {blamed} did not");
 }

@@ -10,27 +10,11 @@ mod mixed;
 use arbitrary::Unstructured;
 use lowtide::core::operator::Program;
 use lowtide::core::testing::{Limits, describe, graph};
-use lowtide::core::{Bytes, DType, IndexVec, Owner, Reuse, Sharing, Size, TensorId, TensorKind};
+use lowtide::core::{Bytes, IndexVec, Owner, Reuse, Sharing, Size, TensorId, TensorKind};
 use lowtide::planner::OrderRule;
 use lowtide::runtime::SessionError;
 use lowtide::{Graph, GraphBuilder, PlanConfig, Session, SessionConfig, TensorRef, check, plan};
-use mixed::{external, ids, len, mixed, program};
-
-/// The same graph with bytes as elements; `None` if some size or place is not known before the run.
-fn of_bytes(graph: &Graph) -> Option<Graph> {
-    let mut builder = GraphBuilder::new("bytes");
-    for (id, tensor) in graph.tensors().iter_enumerated() {
-        let (extent, size) = (graph.extent(id), tensor.size.fixed()?);
-        if !extent.is_exact || extent.bytes.is_none_or(|bytes| bytes < size) {
-            return None;
-        }
-        builder.tensor(lowtide::core::Tensor { dtype: Some(DType::U8), ..tensor.clone() });
-    }
-    for op in graph.ops() {
-        builder.op(op.clone());
-    }
-    builder.finish().ok()
-}
+use mixed::{changes_external, external, ids, len, mixed, of_bytes, program};
 
 /// Every storage in a vector of its own, operators in the order of the file.
 fn interpreted(graph: &Graph) -> Vec<Vec<u8>> {
@@ -59,16 +43,6 @@ fn interpreted(graph: &Graph) -> Vec<Vec<u8>> {
     }
     let outputs = graph.tensors().ids().filter(|&id| graph.tensors()[id].is_output);
     outputs.map(|id| storages[graph.storage(id)][range(id)].to_vec()).collect()
-}
-
-/// Whether the caller's own bytes would be changed, which no session does.
-fn changes_external(graph: &Graph) -> bool {
-    graph.ops().iter().flat_map(|op| &op.sharing).any(|sharing| match *sharing {
-        Sharing::Mutates { of, .. } => {
-            graph.tensors()[graph.storage(of)].kind != TensorKind::Computed
-        }
-        _ => false,
-    })
 }
 
 fn has_mutations(graph: &Graph) -> bool {

@@ -1,11 +1,37 @@
 //! Programs of graphs that mean nothing: each operator mixes all bytes that it reads into all bytes that it writes, so that
 //! one wrong byte anywhere shows.
 
-use lowtide::Graph;
 use lowtide::core::operator::{KernelError, Operands, Place, Prepared, Program};
 use lowtide::core::testing::random_bytes;
-use lowtide::core::{Bytes, Id, IndexVec, OpId, Sharing, TensorId, TensorKind};
+use lowtide::core::{Bytes, DType, Id, IndexVec, OpId, Sharing, Tensor, TensorId, TensorKind};
+use lowtide::{Graph, GraphBuilder};
 use std::sync::Arc;
+
+/// The same graph with bytes as elements; `None` if some size or place is not known before the run.
+pub(crate) fn of_bytes(graph: &Graph) -> Option<Graph> {
+    let mut builder = GraphBuilder::new("bytes");
+    for (id, tensor) in graph.tensors().iter_enumerated() {
+        let (extent, size) = (graph.extent(id), tensor.size.fixed()?);
+        if !extent.is_exact || extent.bytes.is_none_or(|bytes| bytes < size) {
+            return None;
+        }
+        builder.tensor(Tensor { dtype: Some(DType::U8), ..tensor.clone() });
+    }
+    for op in graph.ops() {
+        builder.op(op.clone());
+    }
+    builder.finish().ok()
+}
+
+/// Whether the caller's own bytes would be changed, which no session does.
+pub(crate) fn changes_external(graph: &Graph) -> bool {
+    graph.ops().iter().flat_map(|op| &op.sharing).any(|sharing| match *sharing {
+        Sharing::Mutates { of, .. } => {
+            graph.tensors()[graph.storage(of)].kind != TensorKind::Computed
+        }
+        _ => false,
+    })
+}
 
 pub(crate) fn len(graph: &Graph, id: TensorId) -> usize {
     usize::try_from(graph.tensors()[id].size.bound().unwrap().0).unwrap()
