@@ -17,7 +17,7 @@ pub(crate) struct Lives {
     allocated: IndexVec<ResidenceId, Option<usize>>,
     freed: IndexVec<ResidenceId, Option<usize>>,
     /// The first step of each operator, if it runs.
-    ops: Vec<Option<Step>>,
+    ops: IndexVec<OpId, Option<Step>>,
     end: Step,
 }
 
@@ -27,15 +27,16 @@ impl Lives {
         let none = IndexVec::filled(plan.residences.len(), None);
         let (allocated, freed) = (none.clone(), none);
         let steps = Vec::with_capacity(plan.events.len());
-        let mut lives = Self { steps, allocated, freed, ops: vec![None; ops], end: Step::ZERO };
+        let mut lives =
+            Self { steps, allocated, freed, ops: IndexVec::filled(ops, None), end: Step::ZERO };
         for (index, event) in plan.events.iter().enumerate() {
             lives.steps.push(lives.end);
             match *event {
                 Event::Alloc(id) => lives.allocated[id] = lives.allocated[id].or(Some(index)),
                 Event::Free(id) => lives.freed[id] = lives.freed[id].or(Some(index)),
                 Event::Exec(run) => {
-                    let first = &mut lives.ops[lowtide_core::Id::index(plan.op(run))];
-                    *first = first.or(Some(lives.end));
+                    let op = plan.op(run);
+                    lives.ops[op] = lives.ops[op].or(Some(lives.end));
                     lives.end = lives.end.next();
                 }
                 _ => {}
@@ -51,7 +52,7 @@ impl Lives {
 
     /// The first step at which an operator runs; `None` if it never does.
     pub(crate) fn step_of(&self, op: OpId) -> Option<Step> {
-        self.ops.get(lowtide_core::Id::index(op)).copied().flatten()
+        self.ops[op]
     }
 
     /// The step after the last.

@@ -440,6 +440,19 @@ fn a_plan_whose_tables_mean_nothing_is_an_error() {
     assert_eq!(message, "the operator of run 3 is 999, but there are only 73");
     let message = refusal(|case| case.plan.events.push(Event::Free(ResidenceId::new(99))));
     assert!(message.ends_with("names is 99, but there are only 73"), "{message}");
+    let message =
+        refusal(|case| case.plan.residences[ResidenceId::new(7)].buffer = BufferId::new(88));
+    assert!(message.starts_with("the buffer of r7 is 88, but there are only "), "{message}");
+    let message = refusal(|case| {
+        case.plan.residences[ResidenceId::new(7)].what = Occupant::Tensor(TensorId::new(999));
+    });
+    assert_eq!(message, "what stays in r7 is 999, but there are only 136");
+    let message = refusal(|case| {
+        case.plan.residences[ResidenceId::new(7)].size = Size::Fixed(Bytes(1 << 40));
+    });
+    assert!(message.starts_with("residence 7 has 1.00 TiB, the graph says "), "{message}");
+    let message = refusal(|case| case.plan.schedule[RunId::new(1)] = OpId::new(0));
+    assert_eq!(message, "the bindings of run 1 has 2 entries, wanted 5");
     let message = refusal(|case| case.plan.bindings = Lists::new());
     assert_eq!(message, "the table of bindings has 0 entries, wanted 73");
     let message = refusal(|case| case.shift("pool", |_| u64::MAX));
