@@ -16,6 +16,7 @@
 mod column;
 mod cover;
 mod curve;
+mod doctor_summary;
 mod events_csv;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -37,6 +38,7 @@ mod trace;
 mod value;
 
 pub use curve::{CurveStyle, memory_curve};
+pub use doctor_summary::{DifferenceRow, DoctorSummary, FindingRow, StayRow, UseRow};
 pub use events_csv::write_events;
 pub use graph_json::{GRAPH_VERSION, GraphJsonError, GraphLimits, read_graph, write_graph};
 pub use inspect::{CostRow, InspectSummary, OperatorRow, ResultRow, ValuesRow};

@@ -153,6 +153,38 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start.max(b.start) < a.end.min(b.end)
 }
 
+/// The operands of one run where the plan has them, not yet proven apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) op: OpId,
+    pub(crate) reads: Vec<Option<Read>>,
+    pub(crate) writes: Vec<Option<Write>>,
+    pub(crate) scratch: Range<usize>,
+}
+
+impl Placed {
+    /// Proves them apart, or names two that are not; `None` if there is nothing to write.
+    pub(crate) fn bind(mut self, sharing: &[Sharing]) -> Result<Option<BoundRun>, [Operand; 2]> {
+        if leave_in_place(sharing, &self.reads, &mut self.writes) {
+            return Ok(None);
+        }
+        BoundRun::new(self.op, self.reads, self.writes, self.scratch).map(Some)
+    }
+}
+
+/// Where everything lies in one block of memory, run by run as the plan says.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// The operands of each run; `None` for one whose operator calculates nothing.
+    pub(crate) runs: IndexVec<RunId, Option<Placed>>,
+    /// As in [`Bound`].
+    pub(crate) inputs: Vec<Option<Range<usize>>>,
+    /// As in [`Bound`].
+    pub(crate) outputs: Vec<Source>,
+    /// As in [`Bound`].
+    pub(crate) bytes: Bytes,
+}
+
 /// Where everything lies in one block of memory: the plan's arena, and behind it what the plan leaves to the caller.
 #[derive(Debug)]
 pub(crate) struct Bound {
@@ -168,10 +200,25 @@ pub(crate) struct Bound {
 
 /// Binds every operand of every run.
 pub(crate) fn bind(program: &Program, plan: &Plan) -> Result<Bound, SessionError> {
-    Binder::new(program, plan)?.run()
+    let Places { runs, inputs, outputs, bytes } = place(program, plan)?;
+    let bind = |placed: Placed| {
+        let op = placed.op;
+        placed.bind(&program.graph.ops()[op].sharing).map_err(|operands| SessionError::Overlap {
+            op: program.graph.op_label(op),
+            operands: operands.map(|operand| operand.to_string()),
+        })
+    };
+    let bound = |placed: Option<Placed>| Ok(placed.map(bind).transpose()?.flatten());
+    let runs = Vec::from(runs).into_iter().map(bound).collect::<Result<_, SessionError>>()?;
+    Ok(Bound { runs, inputs, outputs, bytes })
 }
 
-struct Binder<'a> {
+/// Finds every operand of every run. Ids of the plan have to be in range; nothing else of it is relied on.
+pub(crate) fn place(program: &Program, plan: &Plan) -> Result<Places, SessionError> {
+    Placer::new(program, plan)?.run()
+}
+
+struct Placer<'a> {
     program: &'a Program,
     graph: &'a Graph,
     plan: &'a Plan,
@@ -182,7 +229,7 @@ struct Binder<'a> {
     bytes: Bytes,
 }
 
-impl<'a> Binder<'a> {
+impl<'a> Placer<'a> {
     fn new(program: &'a Program, plan: &'a Plan) -> Result<Self, SessionError> {
         let graph = &program.graph;
         let mut outside = IndexVec::filled(graph.tensors().len(), None);
@@ -205,18 +252,18 @@ impl<'a> Binder<'a> {
         Ok(Self { program, graph, plan, outside, homes, bytes })
     }
 
-    fn run(mut self) -> Result<Bound, SessionError> {
+    fn run(mut self) -> Result<Places, SessionError> {
         let mut runs = IndexVec::new();
         for (run, &op) in self.plan.schedule.iter_enumerated() {
             self.note_homes(run, op);
             let call = self.program.calls[op].as_ref();
-            runs.push(call.map(|call| self.bind_run(run, op, call)).transpose()?.flatten());
+            runs.push(call.map(|call| self.place_run(run, op, call)).transpose()?);
         }
         let inputs =
             self.program.inputs.iter().map(|&id| self.input(id)).collect::<Result<_, _>>()?;
         let outputs = self.program.outputs.iter().map(|&id| self.source(id, None));
         let outputs = outputs.collect::<Result<_, _>>()?;
-        Ok(Bound { runs, inputs, outputs, bytes: self.bytes })
+        Ok(Places { runs, inputs, outputs, bytes: self.bytes })
     }
 
     /// Remembers where storages are, for what has no binding of its own: outputs of the graph at the end.
@@ -229,13 +276,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The operands of a run; `None` if it has nothing to write.
-    fn bind_run(
-        &self,
-        run: RunId,
-        op: OpId,
-        call: &Prepared,
-    ) -> Result<Option<BoundRun>, SessionError> {
+    /// The operands of a run.
+    fn place_run(&self, run: RunId, op: OpId, call: &Prepared) -> Result<Placed, SessionError> {
         let mut bindings = self.plan.bindings[run].iter().copied();
         let mut next = || bindings.next().flatten();
         let mut reads = Vec::with_capacity(call.inputs.len());
@@ -251,17 +293,10 @@ impl<'a> Binder<'a> {
             writes.push(written.map(|(tensor, bound)| self.write(tensor, bound)).transpose()?);
         }
         let scratch = match self.graph.ops()[op].needed_scratch() {
-            Some(_) => self.whole(next())?,
+            Some(_) => self.whole(next(), || format!("scratch of {}", self.graph.op_label(op)))?,
             None => 0..0,
         };
-        if leave_in_place(&self.graph.ops()[op].sharing, &reads, &mut writes) {
-            return Ok(None);
-        }
-        let run = BoundRun::new(op, reads, writes, scratch);
-        run.map(Some).map_err(|operands| SessionError::Overlap {
-            op: self.graph.op_label(op),
-            operands: operands.map(|operand| operand.to_string()),
-        })
+        Ok(Placed { op, reads, writes, scratch })
     }
 
     fn dtype(&self, tensor: TensorId) -> Result<DType, SessionError> {
@@ -286,7 +321,7 @@ impl<'a> Binder<'a> {
         let extent = self.graph.extent(tensor);
         let within = self.within(tensor)?;
         if let Some(residence) = bound.or(self.homes[extent.root]) {
-            let whole = self.whole(Some(residence))?;
+            let whole = self.whole(Some(residence), || self.graph.tensor_label(tensor))?;
             let range = whole.start + within.start..whole.start + within.end;
             if range.end > whole.end {
                 return Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) });
@@ -317,8 +352,12 @@ impl<'a> Binder<'a> {
         start.zip(end).map(|(start, end)| start..end).ok_or_else(not_fixed)
     }
 
-    /// All bytes of a residence.
-    fn whole(&self, residence: Option<ResidenceId>) -> Result<Range<usize>, SessionError> {
+    /// All bytes of a residence; `what` names who needs them.
+    fn whole(
+        &self,
+        residence: Option<ResidenceId>,
+        what: impl FnOnce() -> String,
+    ) -> Result<Range<usize>, SessionError> {
         let address = residence.and_then(|id| self.plan.address(id));
         let size = residence.and_then(|id| self.plan.residences[id].size.fixed());
         let range = address.zip(size).and_then(|((space, start), size)| {
@@ -327,15 +366,14 @@ impl<'a> Binder<'a> {
             let range = usize::try_from(start.0).ok()?..usize::try_from(end.0).ok()?;
             is_arena.then_some(range)
         });
-        let what = residence.map_or_else(|| "scratch".to_owned(), |id| id.to_string());
-        range.ok_or(SessionError::NotPlaced { tensor: what })
+        range.ok_or_else(|| SessionError::NotPlaced { tensor: what() })
     }
 
     /// Where an input is copied to, if the plan owns it and anybody needs it.
     fn input(&self, id: TensorId) -> Result<Option<Range<usize>>, SessionError> {
         let is_placed = self.plan.inputs == Owner::Arena && self.graph.storage(id) == id;
         let home = self.homes[id].filter(|_| is_placed);
-        home.map(|home| self.whole(Some(home))).transpose()
+        home.map(|home| self.whole(Some(home), || self.graph.tensor_label(id))).transpose()
     }
 }
 

@@ -23,19 +23,28 @@
 //! | `session`, `shared_arena` | inputs to outputs, in memory of its own or lent |
 //! | `redzone` | a plan to the bytes that nobody holds, in which a wrong write shows |
 //! | `history` | writes to what a block held lately |
+//! | `doctor` | a plan that nobody has judged, and safe mode, to the first tensor that differs and who is to blame |
 
 #[cfg(target_endian = "big")]
 compile_error!("weights and arrays are read as they lie in files: least significant byte first");
 
 mod arena;
 mod bind;
+mod blame;
 mod cells;
+mod diagnosis;
+mod doctor;
 mod engine;
 mod guard;
 mod handover;
 mod history;
+mod lives;
+mod marks;
+mod meaning;
 mod memory;
+mod probe;
 mod redzone;
+mod report;
 pub mod resident;
 mod session;
 mod shared_arena;
@@ -46,7 +55,10 @@ mod testing;
 mod weights;
 mod workers;
 
+pub use diagnosis::{Cause, Diagnosis, Difference, Finding, Stay, Use};
+pub use doctor::{DoctorError, diagnose, input_specs};
 pub use history::{History, Recorded};
+pub use meaning::NoMeaning;
 pub use memory::{Block, HostMemory, LimitedMemory, Memory, MemoryError};
 pub use session::{Canceller, MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
 pub use shared_arena::SharedArena;

@@ -1,7 +1,8 @@
 //! [`TensorRef`]: an array of the caller, or one that the caller gets to see.
 
-use lowtide_core::operator::KernelValue;
-use lowtide_core::{DType, element_count};
+use crate::SessionError;
+use lowtide_core::operator::{KernelValue, Program};
+use lowtide_core::{DType, TensorId, element_count};
 
 /// An array: type, shape, and elements row after row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,6 +87,18 @@ pub struct TensorSpec {
     pub dtype: DType,
     /// Its shape.
     pub dims: Box<[usize]>,
+}
+
+impl TensorSpec {
+    /// That of a tensor of a program.
+    pub(crate) fn of(program: &Program, id: TensorId) -> Result<Self, SessionError> {
+        let tensor = &program.graph.tensors()[id];
+        let name = program.graph.tensor_label(id);
+        let not_fixed = || SessionError::NotFixed { tensor: name.clone() };
+        let dtype = tensor.dtype.ok_or_else(not_fixed)?;
+        let dims = program.shapes.get(id).cloned().ok_or_else(not_fixed)?;
+        Ok(Self { name, dtype, dims })
+    }
 }
 
 #[cfg(test)]

@@ -14,11 +14,13 @@
 
 #![forbid(unsafe_code)]
 
+mod doctor;
 mod inspect;
 mod load;
 mod program;
 mod summary;
 
+pub use doctor::safe_plan;
 pub use inspect::inspect;
 pub use load::{LoadError, LoadOptions, Loaded, load};
 pub use lowtide_core as core;

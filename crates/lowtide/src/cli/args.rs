@@ -30,6 +30,9 @@ pub(super) enum Command {
     Run(RunArgs),
     /// Judge a plan: replay it against its model. Exit code 1 if it has a fault.
     Check(CheckArgs),
+    /// Hunt wrong reuse: follow a plan beside safe mode, name the first tensor that differs and who is to blame. Exit code
+    /// 1 if one differs or the plan has a fault.
+    Doctor(DoctorArgs),
     /// Show what a model consists of: operators with shapes, bytes, costs and lifetimes, and the totals.
     Inspect(InspectArgs),
     /// Solve a bare placement problem, or judge offsets made by others.
@@ -240,6 +243,23 @@ impl PlannerArgs {
     }
 }
 
+/// What says how a plan is made, and so nothing about a plan that is given.
+const PLANNER_FLAGS: [&str; 13] = [
+    "order",
+    "mode",
+    "alpha",
+    "beta",
+    "preset",
+    "colour_by",
+    "no_in_place",
+    "no_parts",
+    "inputs",
+    "outputs",
+    "align",
+    "effort",
+    "time_limit",
+];
+
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that people type")]
 pub(super) struct RunArgs {
@@ -248,17 +268,10 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) planner: PlannerArgs,
     /// Follow this plan, as `lowtide plan -o` wrote it, instead of making one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "mode", "alpha", "beta", "preset", "colour_by", "no_in_place", "no_parts", "inputs", "outputs", "align", "effort", "time_limit"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = PLANNER_FLAGS)]
     pub(super) plan: Option<PathBuf>,
-    /// Give an input its values, as in image=cat.npy; may be repeated. Its shape binds the input's open dimensions.
-    #[arg(long, value_name = "INPUT=FILE", value_parser = input)]
-    pub(super) input: Vec<(String, PathBuf)>,
-    /// Random values for inputs that are not given, and for weights that the file leaves out.
-    #[arg(long)]
-    pub(super) random: bool,
-    /// Which random values.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) given: GivenArgs,
     /// How many runs are timed.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(super) repeat: NonZeroUsize,
@@ -272,7 +285,7 @@ pub(super) struct RunArgs {
     /// nobody should.
     #[arg(long)]
     pub(super) guard: bool,
-    /// Write what the last run did, as a trace for Perfetto or chrome://tracing (docs/trace.md).
+    /// Write what the last run did, as a trace that Perfetto and Chrome open (docs/trace.md).
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
     /// Do not run, and answer no (exit code 1), if the arena is larger than this, as in 4MiB.
@@ -288,6 +301,36 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) save_outputs: Option<PathBuf>,
     /// Print the figures as JSON (docs/json.md).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What a model is run on.
+#[derive(Debug, clap::Args)]
+pub(super) struct GivenArgs {
+    /// Give an input its values, as in image=cat.npy; may be repeated. Its shape binds the input's open dimensions.
+    #[arg(long, value_name = "INPUT=FILE", value_parser = input)]
+    pub(super) input: Vec<(String, PathBuf)>,
+    /// Random values for inputs that are not given, and for weights that the file leaves out.
+    #[arg(long)]
+    pub(super) random: bool,
+    /// Which random values.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DoctorArgs {
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+    #[command(flatten)]
+    pub(super) planner: PlannerArgs,
+    /// Examine this plan, also one that `lowtide check` refuses, instead of making one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = PLANNER_FLAGS)]
+    pub(super) plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) given: GivenArgs,
+    /// Print what was found as JSON (docs/json.md).
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -1,13 +1,16 @@
 //! Words typed to answers printed.
 //!
 //! ~~~text
-//! arguments ──args──> Command ──plan / run / check / inspect / pack──> text or JSON on stdout, the rest on stderr
+//! arguments ──args──> Command ──plan / run / check / doctor / inspect / pack──> text or JSON on stdout, the rest on stderr
 //! ~~~
 //! Exit codes: 0 done; 1 it ran, and the answer is no; 2 it could not run. A closed pipe is a reader that has
 //! seen enough, not an error.
 
 mod args;
 mod check;
+mod doctor;
+mod doctor_text;
+mod given;
 mod inspect;
 mod out;
 mod pack;
@@ -46,6 +49,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Pack(args) => pack::run(args),
     };

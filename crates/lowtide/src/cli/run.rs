@@ -5,17 +5,14 @@
 //! ~~~
 
 use super::args::RunArgs;
-use super::{Answer, out, plan, progress, run_text};
-use anyhow::{Context, bail};
-use lowtide::core::{Bytes, Dim, Ran};
+use super::{Answer, given, out, plan, progress, run_text};
+use anyhow::Context;
+use lowtide::core::{Bytes, Ran};
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
-use lowtide::planner::{PlanConfig, plan_watched};
+use lowtide::planner::PlanConfig;
 use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
-use lowtide::{
-    CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load, program,
-    random_input, random_weights,
-};
+use lowtide::{CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,22 +20,16 @@ use std::time::{Duration, Instant};
 /// Between blocks in guard mode.
 const RED_ZONE: Bytes = Bytes(256);
 
-/// Arrays by the name of their input.
-type Arrays = BTreeMap<String, Array>;
-
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let start = now();
-    let given = read_arrays(&args.input)?;
-    let options = options(args, &given)?;
+    let given = given::arrays(&args.given)?;
+    let options = given::options(&args.model, &given)?;
     let path = &args.model.model;
     let name = path.display().to_string();
     let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
     let loaded = loaded?;
-    check_shapes(args, &loaded, &given)?;
-    let warnings = loaded.weights.iter().flat_map(|report| &report.warnings);
-    for text in warnings.chain(&loaded.contradictions) {
-        out::message(&format!("warning: {text}"));
-    }
+    given::check_shapes(&args.model, &loaded, &given)?;
+    given::warn(&loaded);
     let checked = checked_plan(args, &loaded, &name)?;
     let (arena, bound) = (checked.plan().stats.arena_bytes, checked.plan().order_bound.bytes);
     if plan::within(args.capacity, arena, bound) == Answer::No {
@@ -47,7 +38,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let prepare = || session(args, &loaded, &options, checked);
     let (session, _) = progress::during(&format!("preparing {name}"), prepare);
     let mut session = session.with_context(|| format!("`{name}` cannot be run"))?;
-    let inputs = inputs(args, session.inputs(), given)?;
+    let inputs = given::inputs(&args.given, session.inputs(), given)?;
     let load_seconds = start.elapsed().as_secs_f64();
     let runs = || measure(&mut session, &inputs, args.repeat.get());
     let (measured, _) = progress::during(&format!("running {name}"), runs);
@@ -58,7 +49,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     };
     if let Some(path) = &args.trace {
         let ran: Vec<Ran> = session.ran().collect();
-        out::write_file(path, |out| formats::write_trace(&loaded.graph, session.plan(), &ran, out))?;
+        out::write_file(path, |out| {
+            formats::write_trace(&loaded.graph, session.plan(), &ran, out)
+        })?;
     }
     let figures = RunSummary {
         weights_bytes: loaded.graph.weights_bytes().0,
@@ -75,65 +68,14 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn read_arrays(files: &[(String, PathBuf)]) -> anyhow::Result<Arrays> {
-    let mut arrays = Arrays::new();
-    for (name, path) in files {
-        let bytes = out::read_file(path)?;
-        let array = formats::read_npy(&bytes)
-            .with_context(|| format!("`{}` is not an array that can be read", path.display()))?;
-        if arrays.insert(name.clone(), array).is_some() {
-            bail!("--input gives `{name}` twice");
-        }
-    }
-    Ok(arrays)
-}
-
-/// How the model is read; an array that is given says the shape of its input.
-fn options(args: &RunArgs, given: &Arrays) -> anyhow::Result<LoadOptions> {
-    let mut options = args.model.options()?;
-    for (name, array) in given {
-        let dims = array.dims().iter().map(|&dim| dim as u64).collect();
-        options.resolve.shapes.entry(name.clone()).or_insert(dims);
-    }
-    Ok(options)
-}
-
-/// That no array contradicts a dimension that the model declares as a number, unless `--shape` says so.
-fn check_shapes(args: &RunArgs, loaded: &Loaded, given: &Arrays) -> anyhow::Result<()> {
-    let Some(model) = &loaded.model else { return Ok(()) };
-    let graph = model.main_graph();
-    for row in graph.inputs.iter().map(|&id| &graph.tensors[id]) {
-        let (Some(array), Some(declared)) = (given.get(&row.name), &row.shape) else { continue };
-        let differs =
-            |(dim, &found): (&Dim, &usize)| matches!(dim, Dim::Known(n) if *n != found as u64);
-        let is_meant = args.model.gives_shape(&row.name);
-        if !is_meant && declared.iter().zip(array.dims()).any(differs) {
-            let (name, found, wanted) = (&row.name, array.dims(), Dim::shape_text(declared));
-            bail!(
-                "the array for input `{name}` is {found:?}, the model declares {wanted}; --shape overrides that"
-            );
-        }
-    }
-    Ok(())
-}
-
-/// The plan that is followed: read from a file, or made now.
+/// The plan that is followed, judged.
 fn checked_plan(args: &RunArgs, loaded: &Loaded, name: &str) -> anyhow::Result<CheckedPlan> {
-    let plan = if let Some(path) = &args.plan {
-        let bytes = out::read_file(path)?;
-        let read = formats::read_plan(&bytes);
-        read.with_context(|| format!("`{}` is not a plan that can be read", path.display()))?
-    } else {
-        let red_zone = if args.guard { RED_ZONE } else { Bytes::ZERO };
-        let config = PlanConfig { red_zone, ..args.planner.config() };
-        let limit = args.planner.time_limit;
-        let make = || plan_watched(&loaded.graph, &config, &progress::until(limit));
-        let (planned, _) = progress::during(&format!("planning {name}"), make);
-        planned.context("the flags make no plan")?.plan
-    };
+    let red_zone = if args.guard { RED_ZONE } else { Bytes::ZERO };
+    let config = PlanConfig { red_zone, ..args.planner.config() };
+    let plan = given::plan(args.plan.as_deref(), (&config, args.planner.time_limit), loaded, name)?;
     check(&loaded.graph, plan).with_context(|| match &args.plan {
         Some(path) => format!("`{}` is not a plan for `{name}`", path.display()),
-        None => "the planner made a wrong plan, which is a fault of lowtide".to_owned(),
+        None => given::OUR_FAULT.to_owned(),
     })
 }
 
@@ -143,13 +85,7 @@ fn session(
     options: &LoadOptions,
     checked: CheckedPlan,
 ) -> anyhow::Result<Session> {
-    let mut program = program(loaded, &options.operators)?;
-    if args.random {
-        let count = random_weights(&mut program, args.seed);
-        if count > 0 {
-            out::message(&format!("note: {count} weights without values got random ones"));
-        }
-    }
+    let program = given::program(&args.given, loaded, options)?;
     let config = SessionConfig {
         threads: args.threads,
         workers: args.workers,
@@ -158,33 +94,6 @@ fn session(
     };
     let mut memory = HostMemory { huge_pages: args.huge_pages };
     Ok(Session::in_memory(program, checked, &config, &mut memory)?)
-}
-
-/// An array for each input, in order.
-fn inputs(args: &RunArgs, specs: &[TensorSpec], mut given: Arrays) -> anyhow::Result<Vec<Array>> {
-    let described = |spec: &TensorSpec| format!("`{}` {} {:?}", spec.name, spec.dtype, spec.dims);
-    let mut arrays = Vec::new();
-    let mut missing = Vec::new();
-    for spec in specs {
-        let array = given.remove(&spec.name).or_else(|| {
-            args.random.then(|| random_input(&spec.name, spec.dtype, &spec.dims, args.seed))?
-        });
-        match array {
-            Some(array) => arrays.push(array),
-            None => missing.push(described(spec)),
-        }
-    }
-    if let Some(name) = given.keys().next() {
-        let names: Vec<String> = specs.iter().map(described).collect();
-        bail!("--input gives `{name}`, wanted one of the inputs: {}", names.join(", "));
-    }
-    if !missing.is_empty() {
-        bail!(
-            "no values are given for {}; wanted --input INPUT=FILE.npy, or --random",
-            missing.join(", ")
-        );
-    }
-    Ok(arrays)
 }
 
 /// What the runs took, and what came out of the last.
@@ -199,7 +108,7 @@ struct Measured {
 
 /// Runs the model so many times, on a thread of the session's pool.
 fn measure(session: &mut Session, arrays: &[Array], repeat: usize) -> Result<Measured, RunError> {
-    let inputs: Vec<TensorRef<'_>> = arrays.iter().map(as_tensor).collect();
+    let inputs: Vec<TensorRef<'_>> = arrays.iter().map(given::as_tensor).collect();
     let mut milliseconds = Vec::with_capacity(repeat);
     let mut profile = BTreeMap::new();
     let loaded = resident::read();
@@ -244,11 +153,6 @@ fn add_profile(session: &Session, profile: &mut BTreeMap<String, (usize, Vec<f64
         let row = profile.entry(kind.to_owned()).or_insert((count, Vec::new()));
         row.1.push(time.as_secs_f64() * 1e3);
     }
-}
-
-fn as_tensor(array: &Array) -> TensorRef<'_> {
-    let tensor = TensorRef::from_bytes(array.dtype(), array.dims(), array.bytes());
-    tensor.expect("an array has as many bytes as its shape")
 }
 
 fn copies(outputs: Outputs<'_>) -> Vec<Array> {

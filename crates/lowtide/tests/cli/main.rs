@@ -1,6 +1,7 @@
 //! The binary as people run it: exit codes, what goes to stdout and stderr, files that are written and read back.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod doctor;
 mod run_command;
 mod spaces;
 mod time;
