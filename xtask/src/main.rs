@@ -6,6 +6,8 @@
 //! cargo xtask bench ...       figures, from a release build of `bench/`
 //! cargo xtask peers ...       holds shapes and order against onnx and ONNX Runtime, installed from PyPI
 //! cargo xtask fuzz T S        fuzzes target T for S seconds
+//! cargo xtask loom            the workers' hand-over in all ways in which threads can interleave
+//! cargo xtask tsan            runs on several workers, watched by ThreadSanitizer
 //! ~~~
 //! Without dependencies, so that it is built in a moment.
 
@@ -13,8 +15,7 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-const USAGE: &str =
-    "usage: cargo xtask test | check | bench [ARGS...] | peers ARGS... | fuzz TARGET SECONDS";
+const USAGE: &str = "usage: cargo xtask test | check | bench [ARGS...] | peers ARGS... | fuzz TARGET SECONDS | loom | tsan";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
         ["bench", rest @ ..] => bench(rest),
         ["peers", rest @ ..] => peers(rest),
         ["fuzz", target, seconds] => fuzz(target, seconds),
+        ["loom"] => loom(),
+        ["tsan"] => tsan(),
         _ => Err(USAGE.to_owned()),
     };
     match result {
@@ -62,6 +65,26 @@ fn test() -> Result<(), String> {
     cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])
 }
 
+/// Rebuilds the runtime with the model checker's threads, in a directory of its own.
+fn loom() -> Result<(), String> {
+    let test = ["test", "--release", "-p", "lowtide-runtime", "--lib", "model"];
+    let args = [&test[..], &["--target-dir", "target/loom"]].concat();
+    run("cargo", &args, &[("RUSTFLAGS", "--cfg loom")])
+}
+
+/// The sanitizer is part of every toolchain, but only to be had by those who ask for unstable options. Addresses stay where
+/// they are (`setarch -R`), as it knows no others.
+fn tsan() -> Result<(), String> {
+    let told = Command::new("rustc").args(["--print", "host-tuple"]).output();
+    let told = told.map_err(|error| format!("cannot run `rustc`: {error}"))?;
+    let host = String::from_utf8_lossy(&told.stdout);
+    let flags = "-Zsanitizer=thread -Zunstable-options -Cunsafe-allow-abi-mismatch=sanitizer";
+    let variables = [("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", flags)];
+    let test = ["-R", "cargo", "test", "-p", "lowtide", "--test", "parallel"];
+    let args = [&test[..], &["--target", host.trim(), "--target-dir", "target/tsan"]].concat();
+    run("setarch", &args, &variables)
+}
+
 fn check() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])?;
@@ -75,6 +98,7 @@ fn check() -> Result<(), String> {
         // Advisories would need a list from the network.
         cargo(&["deny", "check", "licenses", "bans", "sources"])?;
     }
+    loom()?;
     test()
 }
 

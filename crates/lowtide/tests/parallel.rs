@@ -47,9 +47,9 @@ fn run(session: &mut Session, inputs: &[TensorRef<'_>]) -> Result<Vec<Vec<u8>>, 
 }
 
 fn configs() -> [PlanConfig; 3] {
-    let config = PlanConfig { order: OrderRule::Rules, ..PlanConfig::default() };
-    let all = PlanConfig { inputs: Owner::Arena, outputs: Owner::Caller, ..config.clone() };
-    [config.clone(), all, PlanConfig { reuse: Reuse::Colour, ..config }]
+    let config = || PlanConfig { order: OrderRule::Rules, ..PlanConfig::default() };
+    let all = PlanConfig { inputs: Owner::Arena, outputs: Owner::Caller, ..config() };
+    [config(), all, PlanConfig { reuse: Reuse::Colour, ..config() }]
 }
 
 #[test]
