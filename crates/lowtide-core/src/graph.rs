@@ -241,6 +241,18 @@ impl Graph {
         self.storages.overwriters(tensor)
     }
 
+    /// The operators that have to run before `op`, ascending: those that write what it reads, and the other readers of
+    /// what it changes. Cost: linear in those.
+    pub fn predecessors(&self, op: OpId) -> Vec<OpId> {
+        let writers = self.reads(op).iter().filter_map(|&tensor| self.writer(tensor));
+        let readers = self.overwritten_by(op).iter().flat_map(|&tensor| self.readers(tensor));
+        let others = readers.copied().filter(|&reader| reader != op);
+        let mut found: Vec<OpId> = writers.chain(others).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// The order of the file, or the one nearest to it if the file's is not topological.
     pub fn file_order(&self) -> Order {
         Order::proven(self.file_order.clone())

@@ -34,6 +34,7 @@ mod order;
 mod origins;
 mod plan;
 mod problem;
+mod ran;
 mod shape;
 mod spaces;
 mod step;
@@ -58,6 +59,7 @@ pub use operator::{Operator, Registry};
 pub use order::{Order, OrderError, Readiness, Schedule};
 pub use plan::{Event, Owner, Plan, PlanStats, Reuse};
 pub use problem::{Item, Placement, Problem, ProblemError, Rect, Rects};
+pub use ran::Ran;
 pub use shape::{DType, Dim, Size, element_count};
 pub use spaces::{
     MAX_SPACES, SpacesError, SpacesPlacement, SpacesProblem, Spill, SpillReason, Stay,

@@ -61,12 +61,15 @@ impl Owner {
     }
 }
 
-/// One row of the event table. Rows of one step: ALLOCs, the EXEC, FREEs.
+/// One row of the event table. Rows of one step: ALLOCs, FENCEs, the EXEC, FREEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Event {
     /// The residence's bytes are its own from here, before the run that needs them first.
     Alloc(ResidenceId),
+    /// The next run waits until this one is over, which neither data nor other fences say: it comes over bytes that this
+    /// one uses. One worker has no need of it.
+    Fence(RunId),
     /// The operator runs.
     Exec(RunId),
     /// The residence's bytes are free, after the run that needs them last.
@@ -134,6 +137,11 @@ impl Plan {
     /// Whether no other placement of this schedule could be smaller.
     pub fn placement_proven(&self) -> bool {
         self.stats.arena_bytes <= self.placement_bound.bytes
+    }
+
+    /// How many fences there are.
+    pub fn fences(&self) -> usize {
+        self.events.iter().filter(|event| matches!(event, Event::Fence(_))).count()
     }
 
     /// Which operator a run executes.

@@ -45,6 +45,8 @@ pub fn write_events(graph: &Graph, plan: &Plan, out: impl Write) -> io::Result<(
         let row = match event {
             Event::Alloc(residence) => stay(graph, plan, residence, Step(executed)),
             Event::Exec(run) => Row::of(graph, plan, run.step()),
+            // The operator that is waited for, in the step of the one that waits.
+            Event::Fence(run) => Row { step: executed, ..Row::of(graph, plan, run.step()) },
             // FREEs follow the operator that they belong to.
             Event::Free(residence) => {
                 stay(graph, plan, residence, Step(executed.saturating_sub(1)))
@@ -64,6 +66,7 @@ fn name(event: Event) -> &'static str {
     match event {
         Event::Alloc(_) => "ALLOC",
         Event::Free(_) => "FREE",
+        Event::Fence(_) => "FENCE",
         _ => "EXEC",
     }
 }

@@ -6,6 +6,7 @@
 //!             <──write_placement── Placement         Lifetimes ──write_lifetimes──> lifetimes.csv
 //! times.csv ──read_times──> seconds of a Graph's operators
 //! x.npy ──read_npy──> Array ──write_npy──> y.npy     Plan ──live_curve, memory_curve──> text for a terminal
+//! Plan, and when each run really took place (Ran) ──write_trace──> trace.json
 //! ~~~
 //! What is read may be hostile: it is an error or a value, never a panic, and memory is set aside only for
 //! what is there. What the values mean is for others to judge: a graph by its builder, a plan by the checker.
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod column;
+mod cover;
 mod curve;
 mod doctor_summary;
 mod events_csv;
@@ -32,6 +34,7 @@ mod sample;
 mod spaces_summary;
 mod summary;
 mod times_csv;
+mod trace;
 mod value;
 
 pub use curve::{CurveStyle, memory_curve};
@@ -55,3 +58,4 @@ pub use summary::{
     TimeRow, TriedRow, WorkersRow,
 };
 pub use times_csv::{TimesCsvError, read_times};
+pub use trace::write_trace;

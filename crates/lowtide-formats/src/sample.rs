@@ -110,6 +110,7 @@ fn events() -> Vec<Event> {
         exec(1),
         free(0),
         alloc(3),
+        Event::Fence(RunId::new(0)),
         exec(2),
         free(1),
     ]

@@ -61,6 +61,8 @@ pub struct PlanSummary {
     pub arena_bytes: u64,
     /// Tensors of unknown size, which live in the pool.
     pub pool_tensors: usize,
+    /// Pairs of operators of which one waits for the other for the sake of bytes alone, if several run at once.
+    pub fences: usize,
     /// Whether every tensor has a size; the figures leave out what the pool holds.
     pub complete: bool,
     /// Whether no other order has a smaller peak; never if the plan is not complete.

@@ -4,10 +4,11 @@
 //! Order + Wishes ──share──> Layout ──problem──> Problem ──pack──> Placement ──> Plan
 //! ~~~
 
+use crate::fences::add_fences;
 use crate::share::{ARENA, Layout, Links, Wishes, share};
 use crate::{
     Budget, PackRequest, Packing, PlanConfig, Tried, Watch, bounds, colour, events, pack_as_asked,
-    placement_bound,
+    placement_bound, red_zone,
 };
 use lowtide_core::{
     Bound, Buffer, BufferId, Bytes, Graph, Id, Order, Placement, Plan, PlanStats, Problem, Proof,
@@ -64,7 +65,13 @@ impl Candidate {
     }
 
     pub(crate) fn pack(&mut self, steps: u64, config: &PlanConfig, watch: &Watch<'_>) {
-        let (placement, mut bound) = place(&self.problem, steps, config, watch);
+        let widened = red_zone::widened(&self.problem, config);
+        let (placement, mut bound) =
+            place(widened.as_ref().unwrap_or(&self.problem), steps, config, watch);
+        if widened.is_some() {
+            // A plan's bound is one for its buffers, which have no zones.
+            bound = placement_bound(&self.problem);
+        }
         if let Proof::Items(items) = &mut bound.proof {
             // In the plan, buffers that lie in no arena are counted too.
             items.iter_mut().for_each(|item| *item = self.buffers[item.index()]);
@@ -84,7 +91,7 @@ impl Candidate {
             debug_assert_eq!(row.space, ARENA);
             row.offset = Some(offset);
         }
-        Plan {
+        let mut plan = Plan {
             fingerprint: graph.fingerprint(),
             reuse: config.reuse,
             inputs: config.inputs,
@@ -100,7 +107,9 @@ impl Candidate {
             order_bound: order_bound.clone(),
             placement_bound: self.bound.clone(),
             stats: self.stats(graph, config),
-        }
+        };
+        add_fences(graph, &mut plan);
+        plan
     }
 
     fn stats(&self, graph: &Graph, config: &PlanConfig) -> PlanStats {

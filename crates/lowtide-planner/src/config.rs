@@ -1,6 +1,6 @@
 //! [`PlanConfig`]: everything that a plan depends on besides the graph.
 
-use lowtide_core::{Align, Graph, Owner, Reuse, TensorId, TensorKind};
+use lowtide_core::{Align, Bytes, Graph, Owner, Reuse, TensorId, TensorKind};
 use std::num::NonZeroUsize;
 
 /// How to plan. Equal graph and equal config give equal plans, byte for byte.
@@ -24,6 +24,9 @@ pub struct PlanConfig {
     pub outputs: Owner,
     /// Offsets are multiples of this, and sizes are padded to it.
     pub align: Align,
+    /// At least so many bytes of nobody's between any two buffers that live together, and behind the topmost: in them a
+    /// write beyond an end shows. Rounded up to `align`; 0: none.
+    pub red_zone: Bytes,
     /// How many pairs of buffers that live together packing may look at; see [`Effort`]. Parts of it are spent on one
     /// order after the other. One rule, whose cost does not depend on these pairs, always runs.
     pub pack_steps: u64,
@@ -49,6 +52,7 @@ impl Default for PlanConfig {
             inputs: Owner::Caller,
             outputs: Owner::Arena,
             align: Align::default(),
+            red_zone: Bytes::ZERO,
             pack_steps: Effort::default().pack_steps(),
             order_steps: Effort::default().order_steps(),
             workers: NonZeroUsize::MIN,

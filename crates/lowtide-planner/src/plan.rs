@@ -8,7 +8,7 @@ use crate::share::{Ground, Links, Wishes, share};
 use crate::tradeoff::{Clock, Limit, Offer};
 use crate::{
     Budget, ColourBy, Colouring, OrderRule, PlanConfig, Watch, bounds, colour, fewest_colours,
-    score_order,
+    red_zone, score_order,
 };
 use lowtide_core::{Bound, Bytes, Graph, Order, Plan, Proof, Reuse};
 
@@ -66,6 +66,12 @@ pub enum PlanError {
         /// Its value.
         value: f64,
     },
+    /// Red zones that have no room beside the sizes of the graph.
+    #[error("red zones of {value} behind all buffers have no room")]
+    RedZone {
+        /// How large they were to be.
+        value: Bytes,
+    },
     /// A slowdown that is none.
     #[error("the slowdown is at most {value}, wanted a number, 0 or more")]
     BadSlowdown {
@@ -95,10 +101,16 @@ pub fn plan_watched(
     if let Some(value) = config.slowdown.filter(|&value| value.is_nan() || value < 0.0) {
         return Err(PlanError::BadSlowdown { value });
     }
+    if config.red_zone > Bytes::ZERO && !red_zone::has_room(graph, config.red_zone) {
+        return Err(PlanError::RedZone { value: config.red_zone });
+    }
     Ok(Planner::new(graph, config, watch).run())
 }
 
 /// Plans a graph in an order of the caller's. Cost: near-linear.
+///
+/// # Panics
+/// If there is no room for red zones: see [`PlanError::RedZone`].
 pub fn plan_in_order(graph: &Graph, order: &Order, config: &PlanConfig) -> Plan {
     let mut planner = Planner::new(graph, config, Budget::of(0).watch);
     let wishes = all_wishes(graph, config);

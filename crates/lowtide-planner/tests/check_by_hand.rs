@@ -94,6 +94,7 @@ fn event(word: &str) -> Event {
     match &word[..1] {
         "A" => Event::Alloc(ResidenceId::new(number)),
         "E" => Event::Exec(RunId::new(number)),
+        "W" => Event::Fence(RunId::new(number)),
         _ => Event::Free(ResidenceId::new(number)),
     }
 }

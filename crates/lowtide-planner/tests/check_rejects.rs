@@ -284,6 +284,26 @@ fn bytes_that_are_shared_in_safe_mode() {
     assert_only!(check(&graph, plan).unwrap_err().0, Fault::SharedInSafeMode { .. });
 }
 
+// Order.
+
+#[test]
+fn a_fence_that_is_missing() {
+    let fence = Event::Fence(RunId::new(1));
+    let broken = faults(|plan| {
+        let at = position(plan, fence);
+        plan.events.remove(at);
+    });
+    assert_only!(broken, Fault::Unordered { .. });
+}
+
+#[test]
+fn a_fence_for_what_comes_later() {
+    let broken = faults(|plan| plan.events.insert(0, Event::Fence(RunId::new(2))));
+    assert_only!(broken, Fault::LateFence { event: 0, .. });
+    let broken = faults(|plan| plan.events.push(Event::Fence(RunId::new(2))));
+    assert_only!(broken, Fault::LateFence { .. });
+}
+
 // Protocol.
 
 #[test]

@@ -10,12 +10,24 @@ use std::ops::Range;
 
 const POISON: [u8; 4] = [0xA5, 0xA5, 0xF7, 0xFF];
 
+/// What poison is at an address.
+pub(crate) fn poison_at(address: usize) -> u8 {
+    POISON[address % POISON.len()]
+}
+
 /// Fills a range of memory with poison, in phase with its address.
 pub(crate) fn poison(memory: &mut [u8], range: Range<usize>) {
     let phase = range.start;
     for (index, byte) in memory[range].iter_mut().enumerate() {
-        *byte = POISON[(phase + index) % POISON.len()];
+        *byte = poison_at(phase + index);
     }
+}
+
+/// The bytes of a residence; `None` in a pool.
+pub(crate) fn bytes_of(plan: &Plan, id: ResidenceId) -> Option<Range<usize>> {
+    let (_, Bytes(start)) = plan.address(id)?;
+    let Bytes(len) = plan.residences[id].size.bound()?;
+    Some(usize::try_from(start).ok()?..usize::try_from(start.checked_add(len)?).ok()?)
 }
 
 /// For each event: the bytes that nobody holds after it and that were held before. Empty for what frees nothing.
@@ -41,15 +53,11 @@ fn no_longer_held(
     residence: ResidenceId,
     is_held: &IndexVec<ResidenceId, bool>,
 ) -> Vec<Range<usize>> {
-    let bytes = |id: ResidenceId| {
-        let (_, Bytes(start)) = plan.address(id)?;
-        let Bytes(len) = plan.residences[id].size.bound()?;
-        Some(usize::try_from(start).ok()?..usize::try_from(start + len).ok()?)
-    };
-    let Some(own) = bytes(residence) else { return Vec::new() };
+    let Some(own) = bytes_of(plan, residence) else { return Vec::new() };
     let parts = &plan.buffers[plan.residences[residence].buffer].parts;
     let others = (parts.start.raw()..parts.end.raw()).map(ResidenceId::new);
-    let mut held: Vec<Range<usize>> = others.filter(|&id| is_held[id]).filter_map(bytes).collect();
+    let held = others.filter(|&id| is_held[id]).filter_map(|id| bytes_of(plan, id));
+    let mut held: Vec<Range<usize>> = held.collect();
     held.sort_by_key(|range| range.start);
     without(own, &held)
 }

@@ -39,6 +39,7 @@ pub fn summary(
         placement_bound_bytes: plan.placement_bound.bytes.0,
         arena_bytes: plan.stats.arena_bytes.0,
         pool_tensors: plan.stats.pool_tensors,
+        fences: plan.fences(),
         complete,
         order_proven: complete && plan.order_proven(),
         placement_proven: complete && plan.placement_proven(),

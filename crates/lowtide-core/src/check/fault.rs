@@ -91,6 +91,12 @@ pub enum Fault {
     },
     #[error("operator `{op}` at step {step} reads `{tensor}`, but finds {found}")]
     WrongBytes { op: String, step: Step, tensor: String, found: String },
+    #[error("event {event} is a fence for {found}, which does not come before {next}")]
+    LateFence { event: usize, found: RunId, next: RunId },
+    #[error(
+        "operator `{op}` at step {step} uses bytes that `{other}` uses at step {other_step}, and neither data nor a fence makes it wait for that"
+    )]
+    Unordered { op: String, step: Step, other: String, other_step: Step },
     #[error("from event {event} on too much lies in too much for the checker to follow")]
     TooTangled { event: usize },
     #[error("output `{tensor}` is not held at the end")]

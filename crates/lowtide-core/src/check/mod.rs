@@ -25,12 +25,13 @@
 //!    operator about to run may; no other operand lies there, and what was overwritten is freed right after the
 //!    run. What is written is held; every read sees the bytes of the right writer, or bytes that are the same by
 //!    declaration, through views and mutations; at the end every output of the graph is held and right.
-//! 4. *Claims* (`claims`, `bounds`): statistics are recomputed, certificates of bounds verified; those about
+//! 4. *Order* (`races`): with several workers, every write to some bytes comes after every access to what was there
+//!    before, and every read after the write, by data, mutations or fences; a fence waits for an earlier run.
+//! 5. *Claims* (`claims`, `bounds`): statistics are recomputed, certificates of bounds verified; those about
 //!    what is live only if the replay found no fault. A bound without a certificate is accepted as quoted,
 //!    unless the plan itself lies below it.
 //!
-//! Rules for threads (every write ordered after every access to the value before it, by data or fences) and
-//! for budgets (spill, restore) join at `replay`. Faults in the tables end the check, since nothing can be
+//! Rules for budgets (spill, restore) join at `replay`. Faults in the tables end the check, since nothing can be
 //! replayed with ids that mean nothing. Cost: O((events + operands) log n).
 
 mod bounds;
@@ -38,6 +39,7 @@ mod claims;
 mod fault;
 mod items;
 mod packing;
+mod races;
 mod replay;
 mod shadow;
 mod spaces;
@@ -76,8 +78,11 @@ pub fn check(graph: &Graph, plan: Plan) -> Result<CheckedPlan, Faults> {
     }
     let replayed = replay::run(graph, &plan);
     let mut faults = replayed.faults;
-    // What a wrong plan holds at each step says nothing about its claims.
+    // What a wrong plan holds at each step says nothing about its claims, or about what meets what.
     let live = faults.is_empty().then_some(&replayed.live);
+    if live.is_some() {
+        races::judge(graph, &plan, &mut faults);
+    }
     claims::judge(graph, &plan, live, &mut faults);
     if faults.is_empty() { Ok(CheckedPlan(plan)) } else { Err(Faults(faults)) }
 }

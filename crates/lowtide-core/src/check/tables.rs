@@ -248,7 +248,9 @@ impl Tables<'_> {
                 crate::Event::Alloc(id) | crate::Event::Free(id) => {
                     self.in_range(place, id, self.plan.residences.len())
                 }
-                crate::Event::Exec(run) => self.in_range(place, run, self.plan.schedule.len()),
+                crate::Event::Exec(run) | crate::Event::Fence(run) => {
+                    self.in_range(place, run, self.plan.schedule.len())
+                }
             };
         }
     }

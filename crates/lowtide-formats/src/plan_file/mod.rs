@@ -1,7 +1,7 @@
 //! The plan file: [`Plan`](lowtide_core::Plan) to JSON and back.
 //!
 //! ~~~text
-//! {"format": "lowtide-plan", "version": 1, "fingerprint": "0f…", ...
+//! {"format": "lowtide-plan", "version": 2, "fingerprint": "0f…", ...
 //!  "schedule": [0, 2, 1],                                   the operator of each run
 //!  "bindings": [[null, 0], [0, 1], [0, 2]],                 the residences of each run's operands
 //!  "buffers": {"space": [0, 0, 0], "offset": [0, 64, 128], ...},     a table is its columns,
@@ -24,7 +24,7 @@ use crate::column::Misfit;
 use lowtide_core::Bytes;
 
 /// The version of the plan file that is read and written.
-pub const PLAN_VERSION: u32 = 1;
+pub const PLAN_VERSION: u32 = 2;
 
 const FORMAT: &str = "lowtide-plan";
 /// The largest file: with two bytes or more for an entry, every count of entries fits an id.
@@ -33,6 +33,7 @@ const MAX_FILE: Bytes = Bytes(u32::MAX as u64);
 const ALLOC: &str = "ALLOC";
 const EXEC: &str = "EXEC";
 const FREE: &str = "FREE";
+const FENCE: &str = "FENCE";
 
 /// Why bytes are not a plan.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The writer of plans. Everything streams: no column is built before it is written.
 
-use super::{ALLOC, EXEC, FORMAT, FREE, PLAN_VERSION};
+use super::{ALLOC, EXEC, FENCE, FORMAT, FREE, PLAN_VERSION};
 use lowtide_core::{
     Bound, Event, Occupant, Plan, PlanStats, Proof, ResidenceId, Size, Space, SpaceKind,
 };
@@ -194,6 +194,7 @@ impl Serialize for EventCell {
             Event::Alloc(residence) => (ALLOC, residence.raw()).serialize(serializer),
             Event::Exec(run) => (EXEC, run.raw()).serialize(serializer),
             Event::Free(residence) => (FREE, residence.raw()).serialize(serializer),
+            Event::Fence(run) => (FENCE, run.raw()).serialize(serializer),
             other => Err(unspeakable(&format!("event {other:?}"))),
         }
     }

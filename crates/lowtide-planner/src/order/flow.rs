@@ -129,16 +129,8 @@ fn padded(config: &PlanConfig, size: Size) -> u64 {
 /// Who waits for whom: data, and mutations for the other readers of what they change.
 fn edges(graph: &Graph) -> Option<(Lists<OpId, OpId>, Lists<OpId, OpId>)> {
     let mut before: Lists<OpId, OpId> = Lists::new();
-    let mut list: Vec<OpId> = Vec::new();
     for op in graph.ops().ids() {
-        list.clear();
-        list.extend(graph.reads(op).iter().filter_map(|&tensor| graph.writer(tensor)));
-        for &tensor in graph.overwritten_by(op) {
-            list.extend(graph.readers(tensor).iter().filter(|&&reader| reader != op));
-        }
-        list.sort_unstable();
-        list.dedup();
-        before.push(list.iter().copied());
+        before.push(graph.predecessors(op));
         if before.item_count() > MOST_EDGES {
             return None;
         }

@@ -177,7 +177,7 @@ impl Maker<'_> {
 }
 
 /// The same bytes and times in fewer rectangles.
-fn joined(mut rects: Vec<Rect>) -> Vec<Rect> {
+pub(crate) fn joined(mut rects: Vec<Rect>) -> Vec<Rect> {
     rects.retain(Rect::takes_bytes);
     rects.sort_unstable_by_key(|rect| (rect.offset, rect.bytes, rect.span.start));
     rects.dedup_by(|next, last| {
