@@ -11,7 +11,8 @@
 //! or when it has seen so many runs; then a fence more is better than a longer look.
 
 use lowtide_core::{
-    Bytes, Event, Graph, Id, IndexVec, Lists, Plan, ResidenceId, RunId, Sharing, SpaceKind,
+    Bytes, Event, Graph, Id, IndexVec, Lists, Occupant, Plan, ResidenceId, RunId, Sharing,
+    SpaceKind, TensorKind,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +38,7 @@ pub(crate) fn add_fences(graph: &Graph, plan: &mut Plan) {
 fn fences(graph: &Graph, plan: &Plan) -> Lists<RunId, RunId> {
     // What has run before, an operator that runs again by its last time.
     let mut runs = IndexVec::filled(graph.ops().len(), None);
-    let mut bytes = Shadow::default();
+    let mut bytes = Shadow::with_inputs(graph, plan);
     let mut past = Past::new(plan.schedule.len());
     let mut fences = Lists::new();
     for (run, &op) in plan.schedule.iter_enumerated() {
@@ -59,7 +60,7 @@ fn fences(graph: &Graph, plan: &Plan) -> Lists<RunId, RunId> {
             bytes.read(range, run);
         }
         for range in used.writes {
-            bytes.write(range, run);
+            bytes.write(range, Some(run));
         }
     }
     fences
@@ -122,10 +123,24 @@ fn start(plan: &Plan, id: ResidenceId) -> Option<(u32, u64)> {
 struct Shadow {
     /// By arena and first byte: the end, and the last use.
     segments: BTreeMap<(u32, u64), (u64, u32)>,
-    uses: Vec<(RunId, Option<u32>)>,
+    /// Each with the use before it; that of the caller, who writes inputs before the first run, has no run.
+    uses: Vec<(Option<RunId>, Option<u32>)>,
 }
 
 impl Shadow {
+    fn with_inputs(graph: &Graph, plan: &Plan) -> Self {
+        let mut shadow = Self::default();
+        for (id, row) in plan.residences.iter_enumerated() {
+            let is_input = matches!(row.what, Occupant::Tensor(tensor)
+                if graph.tensors()[tensor].kind == TensorKind::Input);
+            if let Some((space, first)) = start(plan, id).filter(|_| is_input) {
+                let end = first + row.size.bound().unwrap_or_default().0;
+                shadow.write((space, first, end), None);
+            }
+        }
+        shadow
+    }
+
     fn overlapping(&self, (space, start, end): Range) -> Vec<(Range, u32)> {
         let before = self.segments.range(..(space, start)).next_back();
         let within = self.segments.range((space, start)..(space, end.max(start)));
@@ -152,13 +167,13 @@ impl Shadow {
         }
     }
 
-    fn push(&mut self, range: Range, run: RunId, before: Option<u32>) {
+    fn push(&mut self, range: Range, run: Option<RunId>, before: Option<u32>) {
         let last = u32::try_from(self.uses.len()).expect("there are fewer uses than operands");
         self.uses.push((run, before));
         self.segments.insert((range.0, range.1), (range.2, last));
     }
 
-    fn write(&mut self, range: Range, run: RunId) {
+    fn write(&mut self, range: Range, run: Option<RunId>) {
         self.cut(range);
         if range.1 < range.2 {
             self.push(range, run, None);
@@ -167,9 +182,9 @@ impl Shadow {
 
     fn read(&mut self, range: Range, run: RunId) {
         for (part, last) in self.overlapping(range) {
-            if self.uses[last as usize].0 != run {
+            if self.uses[last as usize].0 != Some(run) {
                 self.cut(part);
-                self.push(part, run, Some(last));
+                self.push(part, Some(run), Some(last));
             }
         }
     }
@@ -181,7 +196,7 @@ impl Shadow {
             let mut next = Some(last);
             while let Some(at) = next.filter(|&at| known.insert(at)) {
                 let (run, before) = self.uses[at as usize];
-                found.insert(run);
+                found.extend(run);
                 next = before;
             }
         }
@@ -195,7 +210,7 @@ impl Shadow {
                 match self.uses[at as usize] {
                     (_, Some(before)) => at = before,
                     (run, None) => {
-                        found.insert(run);
+                        found.extend(run);
                     }
                 }
             }

@@ -3,6 +3,7 @@
 //! ~~~text
 //! block  [ b (read) ........ ][ scratch ][ y (written) .. ]
 //!          &[u8]                &mut [u8]  &mut [u8]           apart, as `BoundRun` has proven
+//!          and from those of other runs under way, as the checker has
 //! ~~~
 
 #![expect(
@@ -11,11 +12,13 @@
 )]
 
 use crate::bind::{BoundRun, Source};
+use crate::guard;
 use crate::memory::{Block, Memory, MemoryError};
 use crate::tensor::TensorRef;
 use crate::weights::Weights;
 use lowtide_core::operator::{Input, Operands, Output, Place};
 use lowtide_core::{Align, Bytes, IndexVec, TensorId};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// One block of memory.
@@ -80,19 +83,60 @@ impl Arena {
         self.0.host_mut().expect("the block was of this processor when it was reserved")
     }
 
+    /// Its bytes, for several workers at once.
+    pub(crate) fn share(&mut self) -> Shared<'_> {
+        let memory = self.bytes_mut();
+        Shared { base: memory.as_mut_ptr(), len: memory.len(), block: PhantomData }
+    }
+}
+
+/// The bytes of an arena while workers use them.
+///
+/// Runs that are under way at once use bytes apart, but for those that all of them only read: the checker has shown that
+/// data, mutations and fences order all others, and a worker begins a run when what it waits for is over.
+pub(crate) struct Shared<'a> {
+    base: *mut u8,
+    len: usize,
+    block: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: it stands for the borrow of a block of bytes, which may be sent.
+unsafe impl Send for Shared<'_> {}
+// SAFETY: slices of it are made by runs alone, of which those under way at once are apart (see above).
+unsafe impl Sync for Shared<'_> {}
+
+impl Shared<'_> {
+    /// Poisons bytes that no run uses now.
+    ///
+    /// # Panics
+    /// If they are outside of the arena.
+    pub(crate) fn poison(&self, range: Range<usize>) {
+        assert!(range.start <= range.end && range.end <= self.len, "{range:?} is outside");
+        // SAFETY: the range is inside the block; all runs that use it are over, and what comes over it waits for the run
+        // that is just ending.
+        let bytes =
+            unsafe { std::slice::from_raw_parts_mut(self.base.add(range.start), range.len()) };
+        guard::fill(bytes, range.start);
+    }
+
+    /// Looks at all bytes between two runs of the only worker.
+    pub(crate) fn between_runs<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
+        // SAFETY: no run is under way, so nobody writes, and the slice is gone before the next one begins.
+        look(unsafe { std::slice::from_raw_parts(self.base, self.len) })
+    }
+
     /// Gives a kernel the operands of a run.
     ///
     /// # Panics
     /// If the run was bound to a larger arena.
     pub(crate) fn with_operands<R>(
-        &mut self,
+        &self,
         run: &BoundRun,
         given: Given<'_>,
         spare: &mut Spare,
         work: impl FnOnce(&mut Operands<'_>) -> R,
     ) -> R {
-        let memory = self.bytes_mut();
-        let (base, len) = (memory.as_mut_ptr(), memory.len());
+        let (base, len) = (self.base, self.len);
         let inside = |range: &Range<usize>| {
             assert!(
                 range.start <= range.end && range.end <= len,

@@ -1,11 +1,11 @@
-//! Guard mode: what is freed is poisoned, so that a read of it shows.
+//! Poison: what stands in bytes that nobody holds in guard mode, so that a read of them shows.
 //!
 //! ~~~text
-//! FREE a     b was written over the first half of a and is still held:    [ b ........ | poison ]
+//! [ b ........ | poison ]      a is freed; b was written over the first half of it and is still held
 //! ~~~
 //! The poison is not a number in every floating type, a large negative number in every signed one, and true.
 
-use lowtide_core::{Bytes, Event, IndexVec, Plan, ResidenceId};
+use lowtide_core::{Bytes, Plan, ResidenceId};
 use std::ops::Range;
 
 const POISON: [u8; 4] = [0xA5, 0xA5, 0xF7, 0xFF];
@@ -18,7 +18,12 @@ pub(crate) fn poison_at(address: usize) -> u8 {
 /// Fills a range of memory with poison, in phase with its address.
 pub(crate) fn poison(memory: &mut [u8], range: Range<usize>) {
     let phase = range.start;
-    for (index, byte) in memory[range].iter_mut().enumerate() {
+    fill(&mut memory[range], phase);
+}
+
+/// Fills bytes with poison, of which the first lies at `phase`.
+pub(crate) fn fill(bytes: &mut [u8], phase: usize) {
+    for (index, byte) in bytes.iter_mut().enumerate() {
         *byte = poison_at(phase + index);
     }
 }
@@ -28,38 +33,6 @@ pub(crate) fn bytes_of(plan: &Plan, id: ResidenceId) -> Option<Range<usize>> {
     let (_, Bytes(start)) = plan.address(id)?;
     let Bytes(len) = plan.residences[id].size.bound()?;
     Some(usize::try_from(start).ok()?..usize::try_from(start.checked_add(len)?).ok()?)
-}
-
-/// For each event: the bytes that nobody holds after it and that were held before. Empty for what frees nothing.
-pub(crate) fn freed(plan: &Plan) -> Vec<Vec<Range<usize>>> {
-    let mut is_held = IndexVec::filled(plan.residences.len(), false);
-    let mut of_event = |event: &Event| match *event {
-        Event::Alloc(residence) => {
-            is_held[residence] = true;
-            Vec::new()
-        }
-        Event::Free(residence) => {
-            is_held[residence] = false;
-            no_longer_held(plan, residence, &is_held)
-        }
-        _ => Vec::new(),
-    };
-    plan.events.iter().map(&mut of_event).collect()
-}
-
-/// The bytes of a residence, without those of others in its buffer that are held: only such share its bytes.
-fn no_longer_held(
-    plan: &Plan,
-    residence: ResidenceId,
-    is_held: &IndexVec<ResidenceId, bool>,
-) -> Vec<Range<usize>> {
-    let Some(own) = bytes_of(plan, residence) else { return Vec::new() };
-    let parts = &plan.buffers[plan.residences[residence].buffer].parts;
-    let others = (parts.start.raw()..parts.end.raw()).map(ResidenceId::new);
-    let held = others.filter(|&id| is_held[id]).filter_map(|id| bytes_of(plan, id));
-    let mut held: Vec<Range<usize>> = held.collect();
-    held.sort_by_key(|range| range.start);
-    without(own, &held)
 }
 
 /// A range without others, which are sorted by their starts.

@@ -6,19 +6,24 @@
 //! CheckedPlan (events, offsets) ─────┘                     │
 //!                       one block of memory behind `Memory`┘
 //! ~~~
-//! The runtime decides nothing about memory: where an operand lies was planned, and is bound once. A run follows the
-//! events: ALLOC costs nothing, EXEC calls a kernel on ranges of the arena that are proven disjoint or identical, FREE
-//! poisons in guard mode. In the steady state nothing is allocated.
+//! The runtime decides nothing about memory: where an operand lies was planned, and is bound once. ALLOC costs nothing,
+//! EXEC calls a kernel on ranges of the arena that are proven disjoint or identical, in guard mode what nobody uses any
+//! more is poisoned. One worker follows the schedule; several begin whatever data and fences allow. In the steady state
+//! nothing is allocated.
 //!
 //! | file | what becomes what |
 //! |---|---|
 //! | `memory` | a number of bytes to a block of memory |
 //! | `bind` | program and plan to ranges of bytes for every operand of every run |
 //! | `arena` | such ranges to slices: the only unsafe code |
-//! | `session` | inputs to outputs |
-//! | `doctor` | a plan that nobody has judged, and safe mode, to the first tensor that differs and who is to blame |
+//! | `engine` | one run of an operator to a call of its kernel |
+//! | `handover` | what waits for what to what may begin |
+//! | `workers` | a schedule, or what may begin, to calls on one thread or several |
+//! | `cells` | in guard mode, runs that are over to bytes that are poisoned |
+//! | `session`, `shared_arena` | inputs to outputs, in memory of its own or lent |
 //! | `redzone` | a plan to the bytes that nobody holds, in which a wrong write shows |
 //! | `history` | writes to what a block held lately |
+//! | `doctor` | a plan that nobody has judged, and safe mode, to the first tensor that differs and who is to blame |
 
 #[cfg(target_endian = "big")]
 compile_error!("weights and arrays are read as they lie in files: least significant byte first");
@@ -26,29 +31,35 @@ compile_error!("weights and arrays are read as they lie in files: least signific
 mod arena;
 mod bind;
 mod blame;
+mod cells;
 mod diagnosis;
 mod doctor;
+mod engine;
 mod guard;
+mod handover;
 mod history;
 mod lives;
 mod marks;
 mod meaning;
 mod memory;
 mod probe;
-#[cfg_attr(not(test), expect(dead_code, reason = "sessions do not look at zones yet"))]
 mod redzone;
 mod report;
 pub mod resident;
 mod session;
+mod shared_arena;
+mod sync;
 mod tensor;
 #[cfg(test)]
 mod testing;
 mod weights;
+mod workers;
 
 pub use diagnosis::{Cause, Diagnosis, Difference, Finding, Stay, Use};
 pub use doctor::{DoctorError, diagnose, input_specs};
 pub use history::{History, Recorded};
 pub use meaning::NoMeaning;
 pub use memory::{Block, HostMemory, LimitedMemory, Memory, MemoryError};
-pub use session::{MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
+pub use session::{Canceller, MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
+pub use shared_arena::SharedArena;
 pub use tensor::{TensorError, TensorRef, TensorSpec};

@@ -118,6 +118,7 @@ impl<'a> Probe<'a> {
         let given = Given { shapes, weights: self.bench.weights, inputs: self.bench.inputs };
         let call = calls[bound.op()].as_mut().expect("what is placed has a kernel");
         self.arena
+            .share()
             .with_operands(&bound, given, &mut self.spare, |operands| call.kernel.run(operands))
             .map_err(Failure::Kernel)
     }

@@ -17,6 +17,36 @@ use lowtide_core::{Event, Graph, IndexVec, Plan, ResidenceId, RunId};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// How far beside what an operator writes is looked: a red zone, and what a kernel may well write too far.
+const REACH: usize = 256;
+
+/// Which bytes have to be poison when.
+#[derive(Debug)]
+pub(crate) struct Zones {
+    /// After each run, if one worker follows the events.
+    beside: Option<IndexVec<RunId, Vec<Range<usize>>>>,
+    /// At any time.
+    always: Vec<Range<usize>>,
+}
+
+impl Zones {
+    /// `in_order` if one worker follows the events, and poisons all that is freed.
+    pub(crate) fn new(graph: &Graph, plan: &Plan, in_order: bool) -> Self {
+        let beside = in_order.then(|| beside_writes(graph, plan, REACH));
+        Self { beside, always: never_held(plan) }
+    }
+
+    /// What has to be poison after a run.
+    pub(crate) fn after(&self, run: RunId) -> &[Range<usize>] {
+        self.beside.as_ref().map_or(&[], |rows| &rows[run])
+    }
+
+    /// What has to be poison at the end.
+    pub(crate) fn always(&self) -> &[Range<usize>] {
+        &self.always
+    }
+}
+
 /// The bytes of the arena that nobody holds in any step, ascending.
 pub(crate) fn never_held(plan: &Plan) -> Vec<Range<usize>> {
     let held = plan.residences.ids().filter_map(|id| bytes_of(plan, id));

@@ -1,33 +1,40 @@
 //! [`Session`]: inputs in, outputs out, again and again.
 //!
 //! ~~~text
-//! run(inputs):  check them ── copy those that the arena owns ── ALLOC, EXEC, FREE, ... ── outputs, borrowed
+//! run(inputs):  check them ── copy those that the arena owns ── one worker, or several ── outputs, borrowed
 //! ~~~
-//! A failed run leaves the session as usable as before: a run begins with the events and ends with them, and nothing
-//! else is remembered. One thread follows the events; kernels may use more, from a pool of the session's own.
+//! A failed or cancelled run leaves the session as usable as before: a run begins with the first step and remembers
+//! nothing. Workers and what kernels use beside them are threads of one pool, the session's own.
 
-use crate::arena::{Arena, Given, Spare};
-use crate::bind::{Bound, Source, bind};
-use crate::guard;
+use crate::arena::Arena;
+use crate::bind::{Source, bind};
+use crate::engine::{Engine, Guard, KernelBox, Running, Worker, locked};
+use crate::guard::poison;
+use crate::handover::{Handover, edges};
 use crate::memory::{HostMemory, Memory, MemoryError};
+use crate::redzone::damaged;
+use crate::shared_arena::SharedArena;
 use crate::tensor::{TensorRef, TensorSpec};
 use crate::weights::Weights;
-use lowtide_core::operator::{Kernel, KernelError, Program};
+use crate::workers::{alone, together};
+use lowtide_core::operator::{KernelError, Prepared, Program};
 use lowtide_core::{
-    Bytes, CheckedPlan, DType, Event, Fingerprint, Graph, IndexVec, OpId, Plan, RunId, Size,
+    Align, Bytes, CheckedPlan, DType, Fingerprint, Graph, IndexVec, Plan, Ran, RunId, Size,
     TensorId,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
-use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How a session runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionConfig {
-    /// Threads that a kernel may use.
+    /// All threads: workers are threads too, and kernels use what they leave. At least as many as workers.
     pub threads: NonZeroUsize,
+    /// Operators that may run at once.
+    pub workers: NonZeroUsize,
     /// Poison what is freed, and all of the arena before a run: a read of bytes that nobody wrote shows.
     pub guard: bool,
     /// Take the time of each operator.
@@ -36,7 +43,8 @@ pub struct SessionConfig {
 
 impl Default for SessionConfig {
     fn default() -> Self {
-        Self { threads: NonZeroUsize::MIN, guard: false, profile: false }
+        let one = NonZeroUsize::MIN;
+        Self { threads: one, workers: one, guard: false, profile: false }
     }
 }
 
@@ -139,6 +147,36 @@ pub enum RunError {
         /// Its type.
         dtype: DType,
     },
+    /// Somebody ended it.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// The memory that is lent is too small.
+    #[error("the shared arena has {found}, wanted {wanted} at a multiple of {align}")]
+    SmallArena {
+        /// What it has.
+        found: Bytes,
+        /// What the session needs.
+        wanted: Bytes,
+        /// What its first byte has to lie at.
+        align: Align,
+    },
+    /// The session has no memory of its own.
+    #[error("the session has no memory of its own; wanted a run in a shared arena")]
+    NoArena,
+    /// In guard mode: bytes that nobody holds were written.
+    #[error(
+        "{when}, bytes {start} to {end} of the arena are written, which nobody holds then\n{history}"
+    )]
+    Damaged {
+        /// The first byte.
+        start: usize,
+        /// The end.
+        end: usize,
+        /// When that was found.
+        when: String,
+        /// What the blocks around it held, the latest last.
+        history: String,
+    },
     /// A kernel failed.
     #[error("operator `{op}` of type {kind} failed")]
     Kernel {
@@ -168,33 +206,32 @@ pub struct MemoryUse {
 #[derive(Debug)]
 pub struct Session {
     core: Core,
+    /// None if the memory is lent.
+    arena: Option<Arena>,
     pool: Arc<ThreadPool>,
 }
 
+/// All but the memory and the threads.
 #[derive(Debug)]
 struct Core {
-    graph: Graph,
-    plan: Plan,
-    kernels: IndexVec<OpId, Option<KernelBox>>,
-    shapes: IndexVec<TensorId, Box<[usize]>>,
-    weights: Weights,
-    bound: Bound,
-    arena: Arena,
-    spare: Spare,
-    inputs: Vec<TensorSpec>,
-    outputs: Vec<TensorSpec>,
-    /// In guard mode: what each event frees.
-    freed: Option<Vec<Vec<Range<usize>>>>,
+    engine: Engine,
+    workers: Vec<Worker>,
+    /// With several workers.
+    handover: Option<Handover>,
     profile: Option<IndexVec<RunId, Duration>>,
     kernel_bytes: Bytes,
+    canceller: Canceller,
 }
 
-/// A kernel, of which there is nothing to show.
-struct KernelBox(Box<dyn Kernel>);
+/// Ends the runs of a session from another thread.
+#[derive(Clone, Debug, Default)]
+pub struct Canceller(Arc<AtomicBool>);
 
-impl std::fmt::Debug for KernelBox {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("kernel")
+impl Canceller {
+    /// No further operator of the run under way begins; it fails with [`RunError::Cancelled`]. If none is under way, the next
+    /// one does.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -215,68 +252,73 @@ impl Session {
         config: &SessionConfig,
         memory: &mut dyn Memory,
     ) -> Result<Self, SessionError> {
-        let plan = plan.into_plan();
-        let (found, wanted) = (plan.fingerprint, program.graph.fingerprint());
-        if found != wanted {
-            return Err(SessionError::WrongGraph { found, wanted });
-        }
-        let weights = Weights::new(&program)?;
-        let inputs = specs(&program, &program.inputs)?;
-        let outputs = specs(&program, &program.outputs)?;
-        let bound = bind(&program, &plan)?;
-        let arena = Arena::new(memory, bound.bytes, plan.align)?;
-        let pool = threads(config.threads)?;
-        let Program { graph, calls, shapes, .. } = program;
-        let kernels: IndexVec<OpId, Option<KernelBox>> =
-            into_rows(calls).map(|call| call.map(|call| KernelBox(call.kernel))).collect();
-        let hidden = kernels.iter().flatten().map(|kernel| kernel.0.hidden_bytes()).max();
+        let mut session = Self::without_arena(program, plan, config)?;
+        let engine = &session.core.engine;
+        let arena = Arena::new(memory, engine.bound.bytes, engine.plan.align)?;
+        session.arena = Some(arena);
+        Ok(session)
+    }
+
+    /// Binds a program to a plan of its graph, to be run by [`Session::run_in`].
+    pub fn without_arena(
+        program: Program,
+        plan: CheckedPlan,
+        config: &SessionConfig,
+    ) -> Result<Self, SessionError> {
+        let threads = config.threads.max(config.workers);
+        let pool = pool(threads)?;
+        let engine = engine(program, plan.into_plan(), config)?;
+        let kernels = engine.kernels.iter().flatten();
+        let hidden = kernels.map(|kernel| locked(kernel).0.hidden_bytes()).max();
+        let is_timed = config.profile || config.guard;
+        let runs = engine.plan.schedule.len();
+        let workers = (0..).take(config.workers.get());
         let core = Core {
-            kernel_bytes: Bytes(hidden.unwrap_or_default().0 * config.threads.get() as u64),
-            spare: Spare::for_runs(bound.runs.iter().flatten()),
-            freed: config.guard.then(|| guard::freed(&plan)),
-            profile: config.profile.then(|| IndexVec::filled(plan.schedule.len(), Duration::ZERO)),
-            graph,
-            plan,
-            kernels,
-            shapes,
-            weights,
-            bound,
-            arena,
-            inputs,
-            outputs,
+            kernel_bytes: Bytes(hidden.unwrap_or_default().0 * threads.get() as u64),
+            profile: config.profile.then(|| IndexVec::filled(runs, Duration::ZERO)),
+            handover: (config.workers.get() > 1)
+                .then(|| Handover::new(runs, &edges(&engine.graph, &engine.plan))),
+            workers: workers.map(|number| Worker::new(number, &engine, is_timed)).collect(),
+            canceller: Canceller::default(),
+            engine,
         };
-        Ok(Self { core, pool: Arc::new(pool) })
+        Ok(Self { core, arena: None, pool: Arc::new(pool) })
     }
 
     /// What the caller gives, in order.
     pub fn inputs(&self) -> &[TensorSpec] {
-        &self.core.inputs
+        &self.core.engine.inputs
     }
 
     /// What the caller gets, in order.
     pub fn outputs(&self) -> &[TensorSpec] {
-        &self.core.outputs
+        &self.core.engine.outputs
     }
 
     /// The graph that is run.
     pub fn graph(&self) -> &Graph {
-        &self.core.graph
+        &self.core.engine.graph
     }
 
     /// The plan that is followed.
     pub fn plan(&self) -> &Plan {
-        &self.core.plan
+        &self.core.engine.plan
     }
 
-    /// Memory that the session holds.
+    /// Memory that the session holds; its arena also if that is lent.
     pub fn memory(&self) -> MemoryUse {
-        let Core { plan, bound, weights, kernel_bytes, .. } = &self.core;
+        let Engine { plan, bound, weights, .. } = &self.core.engine;
         MemoryUse {
             arena: plan.stats.arena_bytes,
             outputs: bound.bytes.saturating_sub(plan.stats.arena_bytes),
-            kernels: *kernel_bytes,
+            kernels: self.core.kernel_bytes,
             copied_weights: weights.copied(),
         }
+    }
+
+    /// Bytes of the arena with what lies behind it, and the alignment of its first byte.
+    pub(crate) fn arena_wanted(&self) -> (Bytes, Align) {
+        (self.core.engine.bound.bytes, self.core.engine.plan.align)
     }
 
     /// The time that each run of an operator took in the last [`Session::run`]; `None` without a profile.
@@ -284,17 +326,34 @@ impl Session {
         self.core.profile.as_ref()
     }
 
+    /// What ran when and on which worker in the last [`Session::run`], worker by worker; nothing without a profile or guard mode.
+    pub fn ran(&self) -> impl Iterator<Item = Ran> {
+        self.core.workers.iter().flat_map(|worker| worker.ran.iter().copied())
+    }
+
+    /// What ends runs of this session, to be given to another thread.
+    pub fn canceller(&self) -> Canceller {
+        self.core.canceller.clone()
+    }
+
     /// Runs the program. Inputs are given in the order of [`Session::inputs`]; outputs can be read until the next
     /// run. Outside of [`Session::within`], entering the thread pool may now and then allocate a block of its queue.
     pub fn run<'a>(&'a mut self, inputs: &'a [TensorRef<'a>]) -> Result<Outputs<'a>, RunError> {
-        let core = &mut self.core;
-        core.check_inputs(inputs)?;
-        if self.pool.current_thread_index().is_some() {
-            core.follow(inputs)?;
-        } else {
-            self.pool.install(|| core.follow(inputs))?;
-        }
-        Ok(Outputs { core, inputs })
+        let arena = self.arena.as_mut().ok_or(RunError::NoArena)?;
+        follow(&mut self.core, &self.pool, inputs, arena)?;
+        Ok(Outputs { engine: &self.core.engine, arena, inputs })
+    }
+
+    /// [`Session::run`] in memory that several sessions use in turn: the outputs can be read until any of them runs.
+    pub fn run_in<'a>(
+        &'a mut self,
+        arena: &'a mut SharedArena,
+        inputs: &'a [TensorRef<'a>],
+    ) -> Result<Outputs<'a>, RunError> {
+        let (wanted, align) = self.arena_wanted();
+        let arena = arena.for_run(wanted, align)?;
+        follow(&mut self.core, &self.pool, inputs, arena)?;
+        Ok(Outputs { engine: &self.core.engine, arena, inputs })
     }
 
     /// Does `work` on a thread of the session's pool, so that the runs in it allocate nothing at all.
@@ -304,7 +363,39 @@ impl Session {
     }
 }
 
-fn threads(threads: NonZeroUsize) -> Result<ThreadPool, SessionError> {
+/// Runs all on threads of the session's pool.
+fn follow(
+    core: &mut Core,
+    pool: &ThreadPool,
+    inputs: &[TensorRef<'_>],
+    arena: &mut Arena,
+) -> Result<(), RunError> {
+    core.engine.check_inputs(inputs)?;
+    if pool.current_thread_index().is_some() {
+        core.follow(inputs, arena)
+    } else {
+        pool.install(|| core.follow(inputs, arena))
+    }
+}
+
+/// What never changes.
+fn engine(program: Program, plan: Plan, config: &SessionConfig) -> Result<Engine, SessionError> {
+    let (found, wanted) = (plan.fingerprint, program.graph.fingerprint());
+    if found != wanted {
+        return Err(SessionError::WrongGraph { found, wanted });
+    }
+    let weights = Weights::new(&program)?;
+    let inputs = specs(&program, &program.inputs)?;
+    let outputs = specs(&program, &program.outputs)?;
+    let bound = bind(&program, &plan)?;
+    let Program { graph, calls, shapes, .. } = program;
+    let kernel = |call: Option<Prepared>| call.map(|call| Mutex::new(KernelBox(call.kernel)));
+    let kernels = into_rows(calls).map(kernel).collect();
+    let guard = config.guard.then(|| Guard::new(&graph, &plan, config.workers.get()));
+    Ok(Engine { graph, plan, kernels, shapes, weights, bound, inputs, outputs, guard })
+}
+
+fn pool(threads: NonZeroUsize) -> Result<ThreadPool, SessionError> {
     let named = ThreadPoolBuilder::new().thread_name(|index| format!("lowtide {index}"));
     named.num_threads(threads.get()).build().map_err(|error| SessionError::Threads {
         threads: threads.get(),
@@ -326,7 +417,7 @@ fn specs(program: &Program, ids: &[TensorId]) -> Result<Vec<TensorSpec>, Session
     ids.iter().map(spec).collect()
 }
 
-impl Core {
+impl Engine {
     fn check_inputs(&self, inputs: &[TensorRef<'_>]) -> Result<(), RunError> {
         if inputs.len() != self.inputs.len() {
             let names: Vec<String> =
@@ -354,52 +445,46 @@ impl Core {
         }
         Ok(())
     }
+}
 
-    /// Follows the events.
-    fn follow(&mut self, inputs: &[TensorRef<'_>]) -> Result<(), RunError> {
-        if self.freed.is_some() {
-            let all = 0..self.arena.bytes().len();
-            guard::poison(self.arena.bytes_mut(), all);
+impl Core {
+    /// Puts the inputs where the plan wants them, then runs all.
+    fn follow(&mut self, inputs: &[TensorRef<'_>], arena: &mut Arena) -> Result<(), RunError> {
+        let Self { engine, workers, handover, profile, canceller, .. } = self;
+        if let Some(guard) = &engine.guard {
+            let all = 0..arena.bytes().len();
+            poison(arena.bytes_mut(), all);
+            guard.cells.start();
         }
-        for (input, place) in inputs.iter().zip(&self.bound.inputs) {
+        for (input, place) in inputs.iter().zip(&engine.bound.inputs) {
             if let Some(range) = place {
-                self.arena.bytes_mut()[range.clone()].copy_from_slice(input.bytes());
+                arena.bytes_mut()[range.clone()].copy_from_slice(input.bytes());
             }
         }
-        for index in 0..self.plan.events.len() {
-            match self.plan.events[index] {
-                Event::Exec(run) => self.execute(run, inputs)?,
-                Event::Free(_) => self.free(index),
-                // Offsets are planned: there is nothing to ask for.
-                _ => {}
+        for worker in &mut *workers {
+            worker.start();
+        }
+        let memory = &arena.share();
+        let is_timed = profile.is_some() || engine.guard.is_some();
+        let (start, is_cancelled) = (is_timed.then(now), &*canceller.0);
+        let running = Running { engine, memory, inputs, start, is_cancelled };
+        let done = match handover {
+            Some(handover) => together(running, handover, workers),
+            None => alone(running, &mut workers[0]),
+        };
+        if matches!(done, Err(RunError::Cancelled)) {
+            canceller.0.store(false, Ordering::Relaxed);
+        }
+        for ran in workers.iter().flat_map(|worker| &worker.ran) {
+            if let Some(profile) = profile {
+                profile[ran.run] = ran.end.saturating_sub(ran.start);
             }
         }
-        Ok(())
-    }
-
-    fn free(&mut self, event: usize) {
-        let Some(freed) = &self.freed else { return };
-        for range in &freed[event] {
-            guard::poison(self.arena.bytes_mut(), range.clone());
-        }
-    }
-
-    fn execute(&mut self, run: RunId, inputs: &[TensorRef<'_>]) -> Result<(), RunError> {
-        let Some(bound) = &self.bound.runs[run] else { return Ok(()) };
-        let start = self.profile.is_some().then(now);
-        let given = Given { shapes: &self.shapes, weights: &self.weights, inputs };
-        let kernel = self.kernels[bound.op()].as_mut().expect("what is bound has a kernel");
-        let done = self
-            .arena
-            .with_operands(bound, given, &mut self.spare, |operands| kernel.0.run(operands));
-        if let (Some(profile), Some(start)) = (&mut self.profile, start) {
-            profile[run] = start.elapsed();
-        }
-        done.map_err(|source| RunError::Kernel {
-            op: self.graph.op_label(bound.op()),
-            kind: self.graph.ops()[bound.op()].kind.to_string(),
-            source,
-        })
+        done?;
+        let guard = engine.guard.as_ref();
+        let damage = guard.and_then(|guard| damaged(arena.bytes(), guard.zones.always()));
+        let ran = workers.iter().flat_map(|worker| &worker.ran);
+        damage.map_or(Ok(()), |bytes| Err(engine.damage(bytes, "in the end".to_owned(), ran)))
     }
 }
 
@@ -411,27 +496,28 @@ fn now() -> Instant {
 /// The outputs of one run, in the arena (or, where an output is an input or a weight, there).
 #[derive(Clone, Copy, Debug)]
 pub struct Outputs<'a> {
-    core: &'a Core,
+    engine: &'a Engine,
+    arena: &'a Arena,
     inputs: &'a [TensorRef<'a>],
 }
 
 impl<'a> Outputs<'a> {
     /// How many there are.
     pub fn len(self) -> usize {
-        self.core.outputs.len()
+        self.engine.outputs.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(self) -> bool {
-        self.core.outputs.is_empty()
+        self.engine.outputs.is_empty()
     }
 
     /// Output `at`, to be read until the next run.
     pub fn get(self, at: usize) -> Option<TensorRef<'a>> {
-        let (spec, source) = self.core.outputs.get(at).zip(self.core.bound.outputs.get(at))?;
+        let (spec, source) = self.engine.outputs.get(at).zip(self.engine.bound.outputs.get(at))?;
         let bytes = match source {
-            Source::Arena(range) => &self.core.arena.bytes()[range.clone()],
-            Source::Weight(id, range) => &self.core.weights.bytes(*id)[range.clone()],
+            Source::Arena(range) => &self.arena.bytes()[range.clone()],
+            Source::Weight(id, range) => &self.engine.weights.bytes(*id)[range.clone()],
             Source::Caller(number, range) => &self.inputs[*number].bytes()[range.clone()],
             Source::Output { .. } => return None,
         };

@@ -15,8 +15,8 @@
 use super::shadow::{Address, Range, Region, Segments};
 use super::{Fault, op_label};
 use crate::{
-    Bytes, Event, Graph, Id, IndexVec, Lists, Plan, ResidenceId, RunId, Sharing, SpaceKind,
-    TensorId,
+    Bytes, Event, Graph, Id, IndexVec, Lists, Occupant, Plan, ResidenceId, RunId, Sharing,
+    SpaceKind, TensorId, TensorKind,
 };
 use std::collections::BTreeSet;
 
@@ -40,7 +40,8 @@ const MOST_FAULTS: usize = 100;
 /// An access to some bytes; before it came those of the node that it follows, back to the last write.
 #[derive(Clone, Copy)]
 struct Access {
-    run: RunId,
+    /// None for the caller, who writes inputs before the first run.
+    run: Option<RunId>,
     /// The access before; none for a write.
     follows: Option<u32>,
 }
@@ -68,7 +69,21 @@ impl<'a> Races<'a> {
         }
         let budget = LOOKS.1 + LOOKS.0 * plan.schedule.len() as u64;
         let past = Past { waits, seen: IndexVec::filled(plan.schedule.len(), None), budget };
-        Some(Self { graph, plan, accesses: Vec::new(), last: Segments::new(), past })
+        let mut races = Self { graph, plan, accesses: Vec::new(), last: Segments::new(), past };
+        races.note_inputs();
+        Some(races)
+    }
+
+    /// Inputs of the graph are in the arena before the first run.
+    fn note_inputs(&mut self) {
+        for (id, row) in self.plan.residences.iter_enumerated() {
+            let is_input = matches!(row.what, Occupant::Tensor(tensor)
+                if self.graph.tensors()[tensor].kind == TensorKind::Input);
+            if let Some(address) = self.in_arena(id).filter(|_| is_input) {
+                let access = self.push(Access { run: None, follows: None });
+                self.last.set(Range::new(address, row.size.bound()), access);
+            }
+        }
     }
 
     fn visit(&mut self, run: RunId, faults: &mut Vec<Fault>) {
@@ -90,7 +105,7 @@ impl<'a> Races<'a> {
             self.note_read(range, run);
         }
         for range in writes {
-            let access = self.push(Access { run, follows: None });
+            let access = self.push(Access { run: Some(run), follows: None });
             self.last.set(range, access);
         }
     }
@@ -162,7 +177,7 @@ impl<'a> Races<'a> {
                 at = before;
             }
             if self.access(at).follows.is_none() {
-                wanted.insert(self.access(at).run);
+                wanted.extend(self.access(at).run);
             }
         }
     }
@@ -173,7 +188,7 @@ impl<'a> Races<'a> {
         for (_, at) in self.last.overlapping(range) {
             let mut next = Some(at);
             while let Some(at) = next.filter(|&at| known.insert(at)) {
-                wanted.insert(self.access(at).run);
+                wanted.extend(self.access(at).run);
                 next = self.access(at).follows;
             }
         }
@@ -182,8 +197,8 @@ impl<'a> Races<'a> {
     fn note_read(&mut self, range: Range, run: RunId) {
         let parts: Vec<(Range, u32)> = self.last.overlapping(range).collect();
         for (part, at) in parts {
-            if self.access(at).run != run {
-                let access = self.push(Access { run, follows: Some(at) });
+            if self.access(at).run != Some(run) {
+                let access = self.push(Access { run: Some(run), follows: Some(at) });
                 self.last.set(part, access);
             }
         }

@@ -275,15 +275,19 @@ pub(super) struct RunArgs {
     /// How many runs are timed.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(super) repeat: NonZeroUsize,
-    /// Threads inside an operator.
+    /// All threads; operators use inside what workers leave.
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
     pub(super) threads: NonZeroUsize,
-    /// Threads between operators; only 1 is there yet.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = only_one)]
+    /// Operators that may run at once. Each takes a thread, so that there are at least as many.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
     pub(super) workers: NonZeroUsize,
-    /// Poison what is freed, so that a wrong reuse shows.
+    /// Plan with red zones between blocks (a given plan keeps its holes), poison what is freed, and look for writes where
+    /// nobody should.
     #[arg(long)]
     pub(super) guard: bool,
+    /// Write what the last run did, as a trace that Perfetto and Chrome open (docs/trace.md).
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
     /// Do not run, and answer no (exit code 1), if the arena is larger than this, as in 4MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) capacity: Option<Bytes>,
@@ -342,15 +346,6 @@ pub(super) fn threads(text: &str) -> Result<NonZeroUsize, String> {
     const MOST: usize = 1024;
     let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST);
     count.ok_or_else(|| format!("wanted a whole number from 1 to {MOST}"))
-}
-
-/// The number of workers, of which there is one until operators run side by side.
-fn only_one(text: &str) -> Result<NonZeroUsize, String> {
-    match text.parse() {
-        Ok(NonZeroUsize::MIN) => Ok(NonZeroUsize::MIN),
-        Ok(_) => Err("operators do not run side by side yet, wanted 1".to_owned()),
-        Err(_) => Err("wanted a whole number from 1".to_owned()),
-    }
 }
 
 /// A number of bytes: 4096, 4KiB, 1.5MiB.

@@ -23,7 +23,9 @@ pub(super) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
     let loaded = loaded?;
     given::check_shapes(&args.model, &loaded, &given)?;
     given::warn(&loaded);
-    let plan = given::plan(args.plan.as_deref(), &args.planner, &loaded, &name)?;
+    let config = args.planner.config();
+    let plan =
+        given::plan(args.plan.as_deref(), (&config, args.planner.time_limit), &loaded, &name)?;
     let faults = faults(&loaded.graph, &plan);
     let program = given::program(&args.given, &loaded, &options);
     let program = program.with_context(|| format!("`{name}` cannot be run"))?;

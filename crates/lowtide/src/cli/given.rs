@@ -5,17 +5,18 @@
 //! --plan plan.json ─> Plan, which nobody has judged yet                         no --plan: it is made
 //! ~~~
 
-use super::args::{GivenArgs, ModelArgs, PlannerArgs};
+use super::args::{GivenArgs, ModelArgs};
 use super::{out, progress};
 use anyhow::{Context, bail};
 use lowtide::core::Dim;
 use lowtide::core::operator::Program;
 use lowtide::formats::{self, Array};
-use lowtide::planner::plan_watched;
+use lowtide::planner::{PlanConfig, plan_watched};
 use lowtide::runtime::TensorSpec;
 use lowtide::{LoadOptions, Loaded, Plan, TensorRef, random_input, random_weights};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 /// Arrays by the name of their input.
 pub(super) type Arrays = BTreeMap<String, Array>;
@@ -81,7 +82,7 @@ pub(super) fn warn(loaded: &Loaded) {
 /// A plan: read from a file, or made now.
 pub(super) fn plan(
     path: Option<&Path>,
-    planner: &PlannerArgs,
+    (config, limit): (&PlanConfig, Option<Duration>),
     loaded: &Loaded,
     name: &str,
 ) -> anyhow::Result<Plan> {
@@ -91,8 +92,7 @@ pub(super) fn plan(
         return read
             .with_context(|| format!("`{}` is not a plan that can be read", path.display()));
     }
-    let make =
-        || plan_watched(&loaded.graph, &planner.config(), &progress::until(planner.time_limit));
+    let make = || plan_watched(&loaded.graph, config, &progress::until(limit));
     let (planned, _) = progress::during(&format!("planning {name}"), make);
     Ok(planned.context("the flags make no plan")?.plan)
 }

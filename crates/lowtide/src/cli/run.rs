@@ -7,13 +7,18 @@
 use super::args::RunArgs;
 use super::{Answer, given, out, plan, progress, run_text};
 use anyhow::Context;
+use lowtide::core::{Bytes, Ran};
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
+use lowtide::planner::PlanConfig;
 use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
 use lowtide::{CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Between blocks in guard mode.
+const RED_ZONE: Bytes = Bytes(256);
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let start = now();
@@ -42,6 +47,12 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         Some(folder) => save(folder, session.outputs(), &measured.outputs)?,
         None => Vec::new(),
     };
+    if let Some(path) = &args.trace {
+        let ran: Vec<Ran> = session.ran().collect();
+        out::write_file(path, |out| {
+            formats::write_trace(&loaded.graph, session.plan(), &ran, out)
+        })?;
+    }
     let figures = RunSummary {
         weights_bytes: loaded.graph.weights_bytes().0,
         load_seconds,
@@ -59,7 +70,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
 
 /// The plan that is followed, judged.
 fn checked_plan(args: &RunArgs, loaded: &Loaded, name: &str) -> anyhow::Result<CheckedPlan> {
-    let plan = given::plan(args.plan.as_deref(), &args.planner, loaded, name)?;
+    let red_zone = if args.guard { RED_ZONE } else { Bytes::ZERO };
+    let config = PlanConfig { red_zone, ..args.planner.config() };
+    let plan = given::plan(args.plan.as_deref(), (&config, args.planner.time_limit), loaded, name)?;
     check(&loaded.graph, plan).with_context(|| match &args.plan {
         Some(path) => format!("`{}` is not a plan for `{name}`", path.display()),
         None => given::OUR_FAULT.to_owned(),
@@ -73,7 +86,12 @@ fn session(
     checked: CheckedPlan,
 ) -> anyhow::Result<Session> {
     let program = given::program(&args.given, loaded, options)?;
-    let config = SessionConfig { threads: args.threads, guard: args.guard, profile: args.profile };
+    let config = SessionConfig {
+        threads: args.threads,
+        workers: args.workers,
+        guard: args.guard,
+        profile: args.profile || args.trace.is_some(),
+    };
     let mut memory = HostMemory { huge_pages: args.huge_pages };
     Ok(Session::in_memory(program, checked, &config, &mut memory)?)
 }
@@ -123,6 +141,7 @@ fn time_one(
 }
 
 fn add_profile(session: &Session, profile: &mut BTreeMap<String, (usize, Vec<f64>)>) {
+    // A trace takes times too.
     let Some(times) = session.profile() else { return };
     let mut of_kind: BTreeMap<&str, (usize, Duration)> = BTreeMap::new();
     for (run, time) in times.iter_enumerated() {

@@ -1,0 +1,164 @@
+//! [`Engine`]: what a session knows and never changes, and how one run of an operator is done with it.
+//!
+//! ~~~text
+//! Engine (kernels, weights, where operands lie) + Shared memory + inputs ──> Running ── execute(run) on any worker
+//! ~~~
+
+use crate::RunError;
+use crate::arena::{Given, Shared, Spare};
+use crate::bind::Bound;
+use crate::cells::Cells;
+use crate::history::History;
+use crate::redzone::Zones;
+use crate::tensor::{TensorRef, TensorSpec};
+use crate::weights::Weights;
+use lowtide_core::operator::{Kernel, Operands};
+use lowtide_core::{Graph, IndexVec, OpId, Plan, Ran, RunId, TensorId};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So far beside damaged bytes, in bytes, the history of blocks is told.
+const NEAR: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) graph: Graph,
+    pub(crate) plan: Plan,
+    /// Each used by one worker at a time.
+    pub(crate) kernels: IndexVec<OpId, Option<Mutex<KernelBox>>>,
+    pub(crate) shapes: IndexVec<TensorId, Box<[usize]>>,
+    pub(crate) weights: Weights,
+    pub(crate) bound: Bound,
+    pub(crate) inputs: Vec<TensorSpec>,
+    pub(crate) outputs: Vec<TensorSpec>,
+    pub(crate) guard: Option<Guard>,
+}
+
+/// What guard mode knows of a plan.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// What is poisoned when.
+    pub(crate) cells: Cells,
+    /// What has to be poison when.
+    pub(crate) zones: Zones,
+}
+
+impl Guard {
+    pub(crate) fn new(graph: &Graph, plan: &Plan, workers: usize) -> Self {
+        let cells = Cells::new(graph, plan);
+        let zones = Zones::new(graph, plan, workers == 1 && cells.is_complete);
+        Self { cells, zones }
+    }
+}
+
+impl Engine {
+    /// Bytes that nobody holds have been written, as the last writes nearby may tell.
+    pub(crate) fn damage<'r>(
+        &self,
+        bytes: Range<usize>,
+        when: String,
+        ran: impl IntoIterator<Item = &'r Ran>,
+    ) -> RunError {
+        let mut rows: Vec<&Ran> = ran.into_iter().collect();
+        rows.sort_by_key(|row| row.end);
+        let mut history = History::for_run(&self.graph, &self.plan);
+        for row in rows {
+            history.record_all(&self.graph, &self.plan, row);
+        }
+        let history = history.near(&self.graph, &self.plan, bytes.clone(), NEAR);
+        RunError::Damaged { start: bytes.start, end: bytes.end, when, history }
+    }
+}
+
+/// A kernel, of which there is nothing to show.
+pub(crate) struct KernelBox(pub(crate) Box<dyn Kernel>);
+
+impl std::fmt::Debug for KernelBox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("kernel")
+    }
+}
+
+/// A kernel for oneself. One that has panicked begins anew, like one that has failed.
+pub(crate) fn locked(kernel: &Mutex<KernelBox>) -> MutexGuard<'_, KernelBox> {
+    kernel.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a worker has for itself.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    number: u32,
+    spare: Spare,
+    /// What it ran, if that is noted; as long as a plan can be from the beginning.
+    pub(crate) ran: Vec<Ran>,
+    /// When it was done with its last operator.
+    idle_since: Duration,
+}
+
+impl Worker {
+    pub(crate) fn new(number: u32, engine: &Engine, is_timed: bool) -> Self {
+        let runs = if is_timed { engine.plan.schedule.len() } else { 0 };
+        let spare = Spare::for_runs(engine.bound.runs.iter().flatten());
+        Self { number, spare, ran: Vec::with_capacity(runs), idle_since: Duration::ZERO }
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.ran.clear();
+        self.idle_since = Duration::ZERO;
+    }
+}
+
+/// One run of the whole graph, seen by all workers.
+#[derive(Clone, Copy)]
+pub(crate) struct Running<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) memory: &'a Shared<'a>,
+    pub(crate) inputs: &'a [TensorRef<'a>],
+    /// When it began, if times are noted.
+    pub(crate) start: Option<Instant>,
+    pub(crate) is_cancelled: &'a AtomicBool,
+}
+
+impl Running<'_> {
+    /// Does one run, then poisons what nobody uses after it. Whoever comes here has everything that the run waits for
+    /// behind it.
+    pub(crate) fn execute(&self, run: RunId, worker: &mut Worker) -> Result<(), RunError> {
+        if self.is_cancelled.load(Ordering::Relaxed) {
+            return Err(RunError::Cancelled);
+        }
+        if self.engine.bound.runs[run].is_some() {
+            let start = self.start.map(|start| start.elapsed());
+            self.call(run, worker)?;
+            self.note(run, start, worker);
+        }
+        for range in self.engine.guard.iter().flat_map(|guard| guard.cells.finish(run)) {
+            self.memory.poison(range);
+        }
+        Ok(())
+    }
+
+    fn call(&self, run: RunId, worker: &mut Worker) -> Result<(), RunError> {
+        let engine = self.engine;
+        let Some(bound) = &engine.bound.runs[run] else { return Ok(()) };
+        let given = Given { shapes: &engine.shapes, weights: &engine.weights, inputs: self.inputs };
+        let kernel = engine.kernels[bound.op()].as_ref().expect("what is bound has a kernel");
+        let mut kernel = locked(kernel);
+        let work = |operands: &mut Operands<'_>| kernel.0.run(operands);
+        let done = self.memory.with_operands(bound, given, &mut worker.spare, work);
+        done.map_err(|source| RunError::Kernel {
+            op: engine.graph.op_label(bound.op()),
+            kind: engine.graph.ops()[bound.op()].kind.to_string(),
+            source,
+        })
+    }
+
+    fn note(&self, run: RunId, start: Option<Duration>, worker: &mut Worker) {
+        let (Some(start), Some(began)) = (start, self.start) else { return };
+        let end = began.elapsed();
+        let waited = start.saturating_sub(worker.idle_since);
+        worker.ran.push(Ran { run, worker: worker.number, waited, start, end });
+        worker.idle_since = end;
+    }
+}

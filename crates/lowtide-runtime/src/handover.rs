@@ -1,0 +1,243 @@
+//! [`Handover`]: which run may begin now that others are over?
+//!
+//! ~~~text
+//! waits:   f 0   g 0   h 2        ready: f, g          worker 0 takes f, worker 1 takes g: by the plan's order
+//! f over:              h 1                             what ends last makes h ready, and its worker sees all that the
+//! g over:              h 0        ready: h             others have written
+//! ~~~
+//! A run waits for those that write what it reads, for those that read what it changes, and for its fences. Counting down
+//! acquires what was released by those that counted before, so whoever makes a run ready has seen all their writes; the
+//! lock of the heap hands that on to who takes it. Nothing is allocated after it is made.
+
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
+use lowtide_core::{Event, Graph, Id, IndexVec, Lists, Plan, RunId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Runs that may begin, the earliest of the plan first.
+type Ready = BinaryHeap<Reverse<RunId>>;
+
+#[derive(Debug)]
+pub(crate) struct Handover {
+    /// The runs that wait for each one.
+    followers: Lists<RunId, RunId>,
+    /// How many each run waits for.
+    all: Vec<u32>,
+    /// How many of them are not over.
+    left: Vec<AtomicU32>,
+    ready: Mutex<Ready>,
+    /// Runs that are not over.
+    open: AtomicU32,
+    is_stopped: AtomicBool,
+    /// How counts are counted down: anything weaker loses writes.
+    order: Ordering,
+}
+
+/// Pairs of runs of which the second waits for the first. An operator that runs again waits for its last time.
+pub(crate) fn edges(graph: &Graph, plan: &Plan) -> Vec<(RunId, RunId)> {
+    let mut edges = Vec::new();
+    let mut runs = IndexVec::filled(graph.ops().len(), None);
+    for (run, &op) in plan.schedule.iter_enumerated() {
+        let before = graph.predecessors(op).into_iter().chain([op]);
+        edges.extend(before.filter_map(|op| runs[op]).map(|before| (before, run)));
+        runs[op] = Some(run);
+    }
+    let mut next = RunId::new(0);
+    for &event in &plan.events {
+        match event {
+            Event::Exec(run) => next = RunId::from_index(run.index() + 1),
+            Event::Fence(before) => edges.push((before, next)),
+            _ => {}
+        }
+    }
+    edges.sort_unstable();
+    edges.dedup();
+    edges
+}
+
+impl Handover {
+    /// For so many runs, of which some wait for others.
+    pub(crate) fn new(runs: usize, edges: &[(RunId, RunId)]) -> Self {
+        let mut all = vec![0; runs];
+        for (_, after) in edges {
+            all[after.index()] += 1;
+        }
+        let left = all.iter().map(|&count| AtomicU32::new(count)).collect();
+        let ready = Mutex::new(BinaryHeap::with_capacity(runs));
+        let followers = Lists::group(runs, edges);
+        let (open, is_stopped) = (AtomicU32::new(0), AtomicBool::new(false));
+        Self { followers, all, left, ready, open, is_stopped, order: Ordering::AcqRel }
+    }
+
+    /// Begins anew. Nobody else uses it now.
+    pub(crate) fn start(&mut self) {
+        let mut ready = lock(&self.ready);
+        ready.clear();
+        for (run, (&all, left)) in (0..).map(RunId::new).zip(self.all.iter().zip(&self.left)) {
+            left.store(all, Ordering::Relaxed);
+            if all == 0 {
+                ready.push(Reverse(run));
+            }
+        }
+        let runs = u32::try_from(self.all.len()).expect("runs have ids");
+        self.open.store(runs, Ordering::Relaxed);
+        self.is_stopped.store(false, Ordering::Relaxed);
+    }
+
+    /// The earliest run that may begin.
+    pub(crate) fn take(&self) -> Option<RunId> {
+        lock(&self.ready).pop().map(|Reverse(run)| run)
+    }
+
+    /// `run` is over; returns the next one to begin, if any may.
+    pub(crate) fn finish(&self, run: RunId) -> Option<RunId> {
+        let mut ready = None;
+        for &follower in &self.followers[run] {
+            if self.left[follower.index()].fetch_sub(1, self.order) == 1 {
+                ready.get_or_insert_with(|| lock(&self.ready)).push(Reverse(follower));
+            }
+        }
+        self.open.fetch_sub(1, Ordering::Release);
+        let mut ready = ready.unwrap_or_else(|| lock(&self.ready));
+        ready.pop().map(|Reverse(run)| run)
+    }
+
+    /// Whether all runs are over, or nobody is to begin another.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire) || self.open.load(Ordering::Acquire) == 0
+    }
+
+    /// Nobody begins another run.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(not(loom))]
+fn lock(ready: &Mutex<Ready>) -> std::sync::MutexGuard<'_, Ready> {
+    // Who panics with the lock has not changed the heap halfway.
+    ready.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(loom)]
+fn lock(ready: &Mutex<Ready>) -> loom::sync::MutexGuard<'_, Ready> {
+    ready.lock().expect("no model panics with the lock")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn pairs(rows: &[(u32, u32)]) -> Vec<(RunId, RunId)> {
+        rows.iter().map(|&(a, b)| (RunId::new(a), RunId::new(b))).collect()
+    }
+
+    #[test]
+    fn one_worker_keeps_the_order_of_the_plan() {
+        let mut handover = Handover::new(5, &pairs(&[(0, 2), (1, 2), (0, 4)]));
+        for _ in 0..2 {
+            handover.start();
+            let (mut found, mut next) = (Vec::new(), handover.take());
+            while let Some(run) = next {
+                found.push(run.raw());
+                next = handover.finish(run);
+            }
+            assert_eq!((found, handover.is_over()), (vec![0, 1, 2, 3, 4], true));
+        }
+    }
+
+    #[test]
+    fn a_stop_is_forgotten_at_the_next_start() {
+        let mut handover = Handover::new(1, &[]);
+        handover.start();
+        handover.stop();
+        assert!(handover.is_over());
+        handover.start();
+        assert!(!handover.is_over());
+    }
+}
+
+/// Every way in which two workers can interleave, over bytes that tell when two use them at once.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+
+    /// Two ranges of bytes; `f` writes the first, `g` reads the second, `h` reads the first and writes the second.
+    struct Memory {
+        handover: Handover,
+        bytes: [UnsafeCell<u32>; 2],
+    }
+
+    fn visit(memory: &Memory, run: RunId) {
+        match run.raw() {
+            0 => memory.bytes[0].with_mut(|at| drop(std::hint::black_box(at))),
+            1 => memory.bytes[1].with(|at| drop(std::hint::black_box(at))),
+            _ => {
+                memory.bytes[0].with(|at| drop(std::hint::black_box(at)));
+                memory.bytes[1].with_mut(|at| drop(std::hint::black_box(at)));
+            }
+        }
+    }
+
+    fn work(memory: &Memory, finishes_early: bool) {
+        let mut next = None;
+        loop {
+            match next.take().or_else(|| memory.handover.take()) {
+                Some(run) if finishes_early => {
+                    next = memory.handover.finish(run);
+                    visit(memory, run);
+                }
+                Some(run) => {
+                    visit(memory, run);
+                    next = memory.handover.finish(run);
+                }
+                None if memory.handover.is_over() => return,
+                None => loom::thread::yield_now(),
+            }
+        }
+    }
+
+    /// `f` before `h` by data, `g` before `h` by a fence.
+    fn check(edges: &[(u32, u32)], order: Ordering, finishes_early: bool) {
+        let edges: Vec<_> = edges.iter().map(|&(a, b)| (RunId::new(a), RunId::new(b))).collect();
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let mut handover = Handover { order, ..Handover::new(3, &edges) };
+            handover.start();
+            let bytes = [UnsafeCell::new(0), UnsafeCell::new(0)];
+            let memory = Arc::new(Memory { handover, bytes });
+            let other = Arc::clone(&memory);
+            let thread = loom::thread::spawn(move || work(&other, finishes_early));
+            work(&memory, finishes_early);
+            thread.join().unwrap();
+        });
+    }
+
+    const ALL: [(u32, u32); 2] = [(0, 2), (1, 2)];
+
+    #[test]
+    fn what_is_ordered_never_meets() {
+        check(&ALL, Ordering::AcqRel, false);
+    }
+
+    #[test]
+    #[should_panic]
+    fn a_missing_fence_is_found() {
+        check(&ALL[..1], Ordering::AcqRel, false);
+    }
+
+    #[test]
+    #[should_panic]
+    fn a_run_that_is_said_to_be_over_too_early_is_found() {
+        check(&ALL, Ordering::AcqRel, true);
+    }
+
+    #[test]
+    #[should_panic]
+    fn counting_without_order_is_found() {
+        check(&ALL, Ordering::Relaxed, false);
+    }
+}

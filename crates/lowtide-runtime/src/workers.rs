@@ -1,0 +1,114 @@
+//! Running to the end: one worker follows the schedule, several take what may begin.
+//!
+//! ~~~text
+//! worker 0   take f ── f ── finish f ── take h ── h ── ...        all on threads of one pool, of which kernels take what
+//! worker 1   take g ── g ── finish g ── nothing: lend the thread  the workers leave: a worker without a run helps others
+//! ~~~
+//! Workers begin together: one that began while another was inside a kernel could be taken up by that kernel's thread, and
+//! wait there for itself.
+
+use crate::RunError;
+use crate::engine::{Running, Worker};
+use crate::handover::Handover;
+use crate::redzone::damaged;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Follows the schedule. Nothing is allocated.
+pub(crate) fn alone(running: Running<'_>, worker: &mut Worker) -> Result<(), RunError> {
+    for run in running.engine.plan.schedule.ids() {
+        running.execute(run, worker)?;
+        if let Some(guard) = &running.engine.guard {
+            let holes = guard.zones.after(run);
+            let damage = running.memory.between_runs(|bytes| damaged(bytes, holes));
+            let op = running.engine.plan.op(run);
+            let by = || format!("after operator `{}`", running.engine.graph.op_label(op));
+            damage.map_or(Ok(()), |bytes| Err(running.engine.damage(bytes, by(), &worker.ran)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs on as many threads of the current pool as there are workers; it has no fewer. Nothing is allocated.
+pub(crate) fn together(
+    running: Running<'_>,
+    handover: &mut Handover,
+    workers: &mut [Worker],
+) -> Result<(), RunError> {
+    handover.start();
+    let team = Team {
+        running,
+        handover,
+        size: workers.len(),
+        begun: AtomicUsize::new(0),
+        failure: Mutex::new(None),
+    };
+    team.send(workers);
+    let failure = team.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failure.map_or(Ok(()), Err)
+}
+
+struct Team<'a> {
+    running: Running<'a>,
+    handover: &'a Handover,
+    size: usize,
+    begun: AtomicUsize,
+    /// The first that went wrong.
+    failure: Mutex<Option<RunError>>,
+}
+
+/// Ends the run for all when a kernel panics.
+struct StopOnPanic<'a>(&'a Handover);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+impl Team<'_> {
+    /// Each worker to a thread of its own.
+    fn send(&self, workers: &mut [Worker]) {
+        match workers {
+            [] => {}
+            [last] => self.work(last),
+            [first, others @ ..] => {
+                rayon::join(|| self.work(first), || self.send(others));
+            }
+        }
+    }
+
+    fn work(&self, worker: &mut Worker) {
+        self.begun.fetch_add(1, Ordering::AcqRel);
+        while self.begun.load(Ordering::Acquire) < self.size {
+            std::thread::yield_now();
+        }
+        let _guard = StopOnPanic(self.handover);
+        let mut next = None;
+        while !self.handover.is_over() {
+            let Some(run) = next.take().or_else(|| self.handover.take()) else {
+                lend();
+                continue;
+            };
+            match self.running.execute(run, worker) {
+                Ok(()) => next = self.handover.finish(run),
+                Err(error) => self.fail(error),
+            }
+        }
+    }
+
+    fn fail(&self, error: RunError) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(error);
+        self.handover.stop();
+    }
+}
+
+/// Does a piece of work of some kernel, if there is one.
+fn lend() {
+    if rayon::yield_now() != Some(rayon::Yield::Executed) {
+        std::thread::yield_now();
+    }
+}
