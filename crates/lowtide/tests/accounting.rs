@@ -17,7 +17,7 @@ use std::path::Path;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-fn session(name: &str, reuse: Reuse, threads: usize) -> Session {
+fn session(name: &str, reuse: Reuse, workers: usize) -> Session {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     let dims = [("batch".to_owned(), 1)].into();
     let resolve = ResolveConfig { dims, ..ResolveConfig::default() };
@@ -27,17 +27,21 @@ fn session(name: &str, reuse: Reuse, threads: usize) -> Session {
     let checked = check(&loaded.graph, plan(&loaded.graph, &config).unwrap().plan).unwrap();
     let mut program = program(&loaded, &ops::standard()).unwrap();
     random_weights(&mut program, 0);
-    let threads = NonZeroUsize::new(threads).unwrap();
-    Session::new(program, checked, &SessionConfig { threads, ..SessionConfig::default() }).unwrap()
+    let workers = NonZeroUsize::new(workers).unwrap();
+    Session::new(program, checked, &SessionConfig { workers, ..SessionConfig::default() }).unwrap()
 }
 
 fn allocated() -> Bytes {
     Bytes(u64::try_from(ALLOCATOR.stats().bytes_allocated).unwrap())
 }
 
+/// What the threads of a pool allocate once for their queues.
+const QUEUES: Bytes = Bytes(4096);
+
+/// Returns the session: where threads end while others are counted, what they allocate last would be counted too.
 #[track_caller]
-fn check_accounts(name: &str, reuse: Reuse, threads: usize) {
-    let mut session = session(name, reuse, threads);
+fn check_accounts(name: &str, reuse: Reuse, workers: usize) -> Session {
+    let mut session = session(name, reuse, workers);
     let declared = session.memory().kernels;
     let specs = session.inputs().iter();
     let arrays: Vec<Array> =
@@ -50,22 +54,31 @@ fn check_accounts(name: &str, reuse: Reuse, threads: usize) {
         let start = allocated();
         session.run(&tensors).unwrap();
         let first = allocated();
-        for _ in 0..3 {
+        for _ in 0..50 {
             session.run(&tensors).unwrap();
         }
         [start, first, allocated()]
     });
     let in_first = first.saturating_sub(start);
     assert!(in_first <= declared, "{name}: {in_first} in the first run, declared {declared}");
-    assert_eq!(later.saturating_sub(first), Bytes::ZERO, "{name}: in later runs");
+    if workers == 1 {
+        assert_eq!(later.saturating_sub(first), Bytes::ZERO, "{name}: in later runs");
+    } else {
+        // A worker may meet a library for the first time in any run, and a pool's thread its own queues.
+        let all = later.saturating_sub(start);
+        assert!(all <= declared + QUEUES, "{name}: {all} in all, declared {declared}");
+    }
+    session
 }
 
 #[test]
 fn runs_allocate_what_is_declared_and_then_nothing() {
-    for reuse in Reuse::ALL {
-        check_accounts("demo/digits.onnx", reuse, 1);
+    let mut sessions: Vec<Session> = Vec::new();
+    for workers in [1, 2] {
+        sessions.extend(Reuse::ALL.map(|reuse| check_accounts("demo/digits.onnx", reuse, workers)));
+        for name in ["dscnn_kws", "unet_small_128", "mlp_mnist"] {
+            let name = format!("testdata/onnx/{name}.onnx");
+            sessions.push(check_accounts(&name, Reuse::Pack, workers));
+        }
     }
-    check_accounts("testdata/onnx/dscnn_kws.onnx", Reuse::Pack, 1);
-    check_accounts("testdata/onnx/unet_small_128.onnx", Reuse::Pack, 1);
-    check_accounts("testdata/onnx/mlp_mnist.onnx", Reuse::Pack, 1);
 }
