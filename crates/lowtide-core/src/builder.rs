@@ -193,13 +193,15 @@ fn parts(graph: &Graph) -> IndexVec<TensorId, bool> {
     }
     let over = Lists::group(len, &over);
     let inners = inners(graph);
-    // How often each storage lies in another one, or holds one.
+    let groups = groups(&over, len);
+    // How often something of each group lies in another storage, or holds one.
     let mut related = IndexVec::filled(len, 0);
     for &(inner, outer) in &inners {
-        related[inner] += 1;
-        related[outer] += 1;
+        related[groups[inner]] += 1;
+        related[groups[outer]] += 1;
     }
-    let wholes = inners.iter().filter(|&&(inner, _)| related[inner] > 1).map(|&(_, outer)| outer);
+    let is_elsewhere = |inner: TensorId| related[groups[inner]] > 1;
+    let wholes = inners.iter().filter(|row| is_elsewhere(row.0)).map(|&(_, outer)| outer);
     let mut reached: Vec<TensorId> = inners.iter().map(|&(inner, _)| inner).chain(wholes).collect();
     let mut parts = IndexVec::filled(len, false);
     while let Some(storage) = reached.pop() {
@@ -208,6 +210,21 @@ fn parts(graph: &Graph) -> IndexVec<TensorId, bool> {
         }
     }
     parts
+}
+
+/// For each storage one that stands for all that may come to lie in its place, one over the other.
+fn groups(over: &Lists<TensorId, TensorId>, len: usize) -> IndexVec<TensorId, TensorId> {
+    let mut groups: IndexVec<TensorId, Option<TensorId>> = IndexVec::filled(len, None);
+    for first in groups.ids() {
+        let mut reached = vec![first];
+        while let Some(storage) = reached.pop() {
+            if groups[storage].is_none() {
+                groups[storage] = Some(first);
+                reached.extend_from_slice(&over[storage]);
+            }
+        }
+    }
+    groups.iter().map(|group| group.expect("each storage has been reached")).collect()
 }
 
 /// The storage of each part or piece with the one that it may lie in.

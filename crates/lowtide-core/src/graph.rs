@@ -285,7 +285,8 @@ impl Graph {
 
     /// Whether this storage may lie beside others inside a buffer: then it may begin there at any multiple of its
     /// element, and is not padded. So may parts and pieces, what is written over one or overwritten by one, and a
-    /// whole (or base) of which a part also belongs to another whole, which can go on where the first one ends.
+    /// whole (or base) of which a part, or what is written over that, also belongs to another whole, which can go on where the
+    /// first one ends.
     pub fn is_part(&self, tensor: TensorId) -> bool {
         self.parts[tensor]
     }

@@ -63,6 +63,29 @@ fn configs() -> impl Iterator<Item = PlanConfig> {
     })
 }
 
+/// A whole, of whose part something is written over that lies in another whole, is not padded there.
+#[test]
+fn a_whole_around_what_is_overwritten_in_another_whole() {
+    let mut b = GraphBuilder::new("overwritten");
+    let size = |bytes| Size::Fixed(Bytes(bytes));
+    let x = b.input("x", size(64));
+    let [a, whole, over, other] = [("a", 100), ("w", 100), ("b", 100), ("v", 200)]
+        .map(|(name, bytes)| b.computed(name, size(bytes)));
+    let y = b.computed("y", size(64));
+    let part = |input, output, offset| Sharing::PartOf { input, output, offset: Bytes(offset) };
+    b.op(lowtide::Op::new("A", "A", [x], [a]));
+    b.op(lowtide::Op::new("W", "Concat", [a], [whole]).sharing(part(a, whole, 0)));
+    b.op(lowtide::Op::new("Y", "Y", [whole], [y]).scratch(size(1024)));
+    b.op(lowtide::Op::new("B", "B", [a, y], [over])
+        .sharing(Sharing::MayOverwrite { output: over, of: a }));
+    b.op(lowtide::Op::new("V", "Concat", [over], [other]).sharing(part(over, other, 64)));
+    b.output(other);
+    let graph = b.finish().unwrap();
+    for config in configs() {
+        check(&graph, plan(&graph, &config).unwrap().plan).unwrap();
+    }
+}
+
 #[test]
 fn every_plan_of_a_random_graph_runs_as_if_nothing_was_reused() {
     let mut compared = 0;
