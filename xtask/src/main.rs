@@ -79,7 +79,10 @@ fn tsan() -> Result<(), String> {
     let told = told.map_err(|error| format!("cannot run `rustc`: {error}"))?;
     let host = String::from_utf8_lossy(&told.stdout);
     let flags = "-Zsanitizer=thread -Zunstable-options -Cunsafe-allow-abi-mismatch=sanitizer";
-    let variables = [("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", flags)];
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tsan.txt");
+    let options = format!("suppressions={root} halt_on_error=1");
+    let variables =
+        [("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", flags), ("TSAN_OPTIONS", options.as_str())];
     let test = ["-R", "cargo", "test", "-p", "lowtide", "--test", "parallel"];
     let args = [&test[..], &["--target", host.trim(), "--target-dir", "target/tsan"]].concat();
     run("setarch", &args, &variables)

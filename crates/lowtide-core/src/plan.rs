@@ -11,8 +11,8 @@
 //! [`check`](crate::check()) has made a [`CheckedPlan`](crate::CheckedPlan) of it.
 
 use crate::{
-    Align, Bound, Buffer, BufferId, Bytes, Fingerprint, IndexVec, Lists, OpId, Residence,
-    ResidenceId, RunId, Schedule, Space, SpaceId, Step,
+    Align, Bound, Buffer, BufferId, Bytes, Fingerprint, Graph, Id, IndexVec, Lists, OpId,
+    Residence, ResidenceId, RunId, Schedule, Space, SpaceId, Step,
 };
 
 /// How memory is reused.
@@ -142,6 +142,29 @@ impl Plan {
     /// How many fences there are.
     pub fn fences(&self) -> usize {
         self.events.iter().filter(|event| matches!(event, Event::Fence(_))).count()
+    }
+
+    /// Pairs of runs of which the second waits for the first, for data, a mutation or a fence, sorted. An operator that runs
+    /// again waits for its last time. Cost: near-linear.
+    pub fn waits(&self, graph: &Graph) -> Vec<(RunId, RunId)> {
+        let mut waits = Vec::new();
+        let mut runs = IndexVec::filled(graph.ops().len(), None);
+        for (run, &op) in self.schedule.iter_enumerated() {
+            let before = graph.predecessors(op).into_iter().chain([op]);
+            waits.extend(before.filter_map(|op| runs[op]).map(|before| (before, run)));
+            runs[op] = Some(run);
+        }
+        let mut next = RunId::new(0);
+        for &event in &self.events {
+            match event {
+                Event::Exec(run) => next = RunId::from_index(run.index() + 1),
+                Event::Fence(before) => waits.push((before, next)),
+                Event::Alloc(_) | Event::Free(_) => {}
+            }
+        }
+        waits.sort_unstable();
+        waits.dedup();
+        waits
     }
 
     /// Which operator a run executes.

@@ -54,8 +54,8 @@ pub use problem_csv::{
 pub use run_summary::{LatencyRow, OutputRow, ProfileRow, RunSummary};
 pub use spaces_summary::{SpaceRow, SpacesSummary, SpilledRow};
 pub use summary::{
-    CheckSummary, ColouringRow, ColoursRow, MovedRow, PackSummary, PlanSummary, SUMMARY_VERSION,
-    TimeRow, TriedRow, WorkersRow,
+    ByWorkersRow, CheckSummary, ColouringRow, ColoursRow, MovedRow, PackSummary, PlanSummary,
+    SUMMARY_VERSION, TimeRow, TriedRow, WorkersRow,
 };
 pub use times_csv::{TimesCsvError, read_times};
 pub use trace::write_trace;

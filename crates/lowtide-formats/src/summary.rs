@@ -108,7 +108,7 @@ pub struct TimeRow {
 }
 
 /// How long an order takes on several workers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkersRow {
     /// How many.
     pub workers: usize,
@@ -116,6 +116,21 @@ pub struct WorkersRow {
     pub makespan_seconds: f64,
     /// The fastest order that was looked at.
     pub least_makespan_seconds: f64,
+    /// The longest chain of operators that wait for each other if fences make them wait too.
+    pub fenced_critical_path_seconds: f64,
+    /// The plan on 1, 2, 4, 8 and as many workers as were asked for.
+    pub by_workers: Vec<ByWorkersRow>,
+}
+
+/// How long a plan takes on so many workers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ByWorkersRow {
+    /// How many.
+    pub workers: usize,
+    /// If data alone makes operators wait, as in safe mode.
+    pub makespan_seconds: f64,
+    /// If fences do too.
+    pub fenced_makespan_seconds: f64,
 }
 
 /// One order that was tried.

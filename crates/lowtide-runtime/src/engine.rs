@@ -14,9 +14,9 @@ use crate::tensor::{TensorRef, TensorSpec};
 use crate::weights::Weights;
 use lowtide_core::operator::{Kernel, Operands};
 use lowtide_core::{Graph, IndexVec, OpId, Plan, Ran, RunId, TensorId};
+use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So far beside damaged bytes, in bytes, the history of blocks is told.
@@ -81,11 +81,6 @@ impl std::fmt::Debug for KernelBox {
     }
 }
 
-/// A kernel for oneself. One that has panicked begins anew, like one that has failed.
-pub(crate) fn locked(kernel: &Mutex<KernelBox>) -> MutexGuard<'_, KernelBox> {
-    kernel.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What a worker has for itself.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -144,7 +139,7 @@ impl Running<'_> {
         let Some(bound) = &engine.bound.runs[run] else { return Ok(()) };
         let given = Given { shapes: &engine.shapes, weights: &engine.weights, inputs: self.inputs };
         let kernel = engine.kernels[bound.op()].as_ref().expect("what is bound has a kernel");
-        let mut kernel = locked(kernel);
+        let mut kernel = kernel.lock();
         let work = |operands: &mut Operands<'_>| kernel.0.run(operands);
         let done = self.memory.with_operands(bound, given, &mut worker.spare, work);
         done.map_err(|source| RunError::Kernel {

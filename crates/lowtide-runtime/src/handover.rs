@@ -9,8 +9,8 @@
 //! acquires what was released by those that counted before, so whoever makes a run ready has seen all their writes; the
 //! lock of the heap hands that on to who takes it. Nothing is allocated after it is made.
 
-use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
-use lowtide_core::{Event, Graph, Id, IndexVec, Lists, Plan, RunId};
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, lock};
+use lowtide_core::{Id, Lists, RunId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -31,28 +31,6 @@ pub(crate) struct Handover {
     is_stopped: AtomicBool,
     /// How counts are counted down: anything weaker loses writes.
     order: Ordering,
-}
-
-/// Pairs of runs of which the second waits for the first. An operator that runs again waits for its last time.
-pub(crate) fn edges(graph: &Graph, plan: &Plan) -> Vec<(RunId, RunId)> {
-    let mut edges = Vec::new();
-    let mut runs = IndexVec::filled(graph.ops().len(), None);
-    for (run, &op) in plan.schedule.iter_enumerated() {
-        let before = graph.predecessors(op).into_iter().chain([op]);
-        edges.extend(before.filter_map(|op| runs[op]).map(|before| (before, run)));
-        runs[op] = Some(run);
-    }
-    let mut next = RunId::new(0);
-    for &event in &plan.events {
-        match event {
-            Event::Exec(run) => next = RunId::from_index(run.index() + 1),
-            Event::Fence(before) => edges.push((before, next)),
-            _ => {}
-        }
-    }
-    edges.sort_unstable();
-    edges.dedup();
-    edges
 }
 
 impl Handover {
@@ -111,17 +89,6 @@ impl Handover {
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Release);
     }
-}
-
-#[cfg(not(loom))]
-fn lock(ready: &Mutex<Ready>) -> std::sync::MutexGuard<'_, Ready> {
-    // Who panics with the lock has not changed the heap halfway.
-    ready.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-#[cfg(loom)]
-fn lock(ready: &Mutex<Ready>) -> loom::sync::MutexGuard<'_, Ready> {
-    ready.lock().expect("no model panics with the lock")
 }
 
 #[cfg(all(test, not(loom)))]

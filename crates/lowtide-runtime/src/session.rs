@@ -8,9 +8,9 @@
 
 use crate::arena::Arena;
 use crate::bind::{Source, bind};
-use crate::engine::{Engine, Guard, KernelBox, Running, Worker, locked};
+use crate::engine::{Engine, Guard, KernelBox, Running, Worker};
 use crate::guard::poison;
-use crate::handover::{Handover, edges};
+use crate::handover::Handover;
 use crate::memory::{HostMemory, Memory, MemoryError};
 use crate::redzone::damaged;
 use crate::shared_arena::SharedArena;
@@ -22,10 +22,11 @@ use lowtide_core::{
     Align, Bytes, CheckedPlan, DType, Fingerprint, Graph, IndexVec, Plan, Ran, RunId, Size,
     TensorId,
 };
+use parking_lot::Mutex;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How a session runs.
@@ -269,7 +270,7 @@ impl Session {
         let pool = pool(threads)?;
         let engine = engine(program, plan.into_plan(), config)?;
         let kernels = engine.kernels.iter().flatten();
-        let hidden = kernels.map(|kernel| locked(kernel).0.hidden_bytes()).max();
+        let hidden = kernels.map(|kernel| kernel.lock().0.hidden_bytes()).max();
         let is_timed = config.profile || config.guard;
         let runs = engine.plan.schedule.len();
         let workers = (0..).take(config.workers.get());
@@ -277,7 +278,7 @@ impl Session {
             kernel_bytes: Bytes(hidden.unwrap_or_default().0 * threads.get() as u64),
             profile: config.profile.then(|| IndexVec::filled(runs, Duration::ZERO)),
             handover: (config.workers.get() > 1)
-                .then(|| Handover::new(runs, &edges(&engine.graph, &engine.plan))),
+                .then(|| Handover::new(runs, &engine.plan.waits(&engine.graph))),
             workers: workers.map(|number| Worker::new(number, &engine, is_timed)).collect(),
             canceller: Canceller::default(),
             engine,
@@ -372,10 +373,19 @@ fn follow(
 ) -> Result<(), RunError> {
     core.engine.check_inputs(inputs)?;
     if pool.current_thread_index().is_some() {
-        core.follow(inputs, arena)
-    } else {
-        pool.install(|| core.follow(inputs, arena))
+        return core.follow(inputs, arena);
     }
+    // A sanitizer does not see what the locks of the pool order; it sees this.
+    let gate = AtomicBool::new(false);
+    gate.store(true, Ordering::Release);
+    let done = pool.install(|| {
+        gate.load(Ordering::Acquire);
+        let done = core.follow(inputs, arena);
+        gate.store(false, Ordering::Release);
+        done
+    });
+    gate.load(Ordering::Acquire);
+    done
 }
 
 /// What never changes.

@@ -3,11 +3,22 @@
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
-    Mutex,
+    Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 #[cfg(not(loom))]
-pub(crate) use std::sync::{
-    Mutex,
-    atomic::{AtomicBool, AtomicU32, Ordering},
-};
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Waits for a lock. `parking_lot`'s are compiled with us, so that a sanitizer sees what they order, which it does not of the
+/// standard library's; and who panics with one leaves it usable.
+#[cfg(not(loom))]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock()
+}
+
+#[cfg(loom)]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no model panics with a lock")
+}

@@ -11,8 +11,8 @@ use crate::RunError;
 use crate::engine::{Running, Worker};
 use crate::handover::Handover;
 use crate::redzone::damaged;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Follows the schedule. Nothing is allocated.
 pub(crate) fn alone(running: Running<'_>, worker: &mut Worker) -> Result<(), RunError> {
@@ -44,8 +44,7 @@ pub(crate) fn together(
         failure: Mutex::new(None),
     };
     team.send(workers);
-    let failure = team.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failure.map_or(Ok(()), Err)
+    team.failure.into_inner().map_or(Ok(()), Err)
 }
 
 struct Team<'a> {
@@ -100,8 +99,7 @@ impl Team<'_> {
     }
 
     fn fail(&self, error: RunError) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert(error);
+        self.failure.lock().get_or_insert(error);
         self.handover.stop();
     }
 }

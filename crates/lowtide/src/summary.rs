@@ -2,8 +2,11 @@
 
 use crate::Loaded;
 use lowtide_core::{Bytes, Graph, Occupant, Plan, Reuse, Size, Step};
-use lowtide_formats::{ColouringRow, ColoursRow, PlanSummary, TimeRow, TriedRow, WorkersRow};
-use lowtide_planner::{PlanConfig, Planned, Times, colours, critical_path, makespan};
+use lowtide_formats::{
+    ByWorkersRow, ColouringRow, ColoursRow, PlanSummary, TimeRow, TriedRow, WorkersRow,
+};
+use lowtide_planner::{Fenced, PlanConfig, Planned, Times, colours, critical_path, makespan};
+use std::num::NonZeroUsize;
 
 /// The figures of a plan; `seconds` is what planning took.
 pub fn summary(
@@ -58,11 +61,7 @@ pub fn summary(
 /// None where no time is known and none was asked for.
 fn time_row(graph: &Graph, planned: &Planned, config: &PlanConfig) -> Option<TimeRow> {
     let times = Times::of(graph);
-    let workers = planned.least_makespan.map(|least| WorkersRow {
-        workers: config.workers.get(),
-        makespan_seconds: makespan(graph, &planned.order, &times, config.workers),
-        least_makespan_seconds: least,
-    });
+    let workers = planned.least_makespan.map(|least| workers_row(graph, planned, config, least));
     if times.unknown() == graph.ops().len() && workers.is_none() {
         return None;
     }
@@ -74,6 +73,29 @@ fn time_row(graph: &Graph, planned: &Planned, config: &PlanConfig) -> Option<Tim
         untimed_ops: times.unknown(),
         workers,
     })
+}
+
+fn workers_row(graph: &Graph, planned: &Planned, config: &PlanConfig, least: f64) -> WorkersRow {
+    let times = Times::of(graph);
+    let fenced = Fenced::new(graph, &planned.plan, &times);
+    let span = |workers| makespan(graph, &planned.order, &times, workers);
+    let mut counts: Vec<NonZeroUsize> =
+        [1, 2, 4, 8].into_iter().filter_map(NonZeroUsize::new).collect();
+    counts.push(config.workers);
+    counts.sort_unstable();
+    counts.dedup();
+    let row = |workers: NonZeroUsize| ByWorkersRow {
+        workers: workers.get(),
+        makespan_seconds: span(workers),
+        fenced_makespan_seconds: fenced.makespan(workers),
+    };
+    WorkersRow {
+        workers: config.workers.get(),
+        makespan_seconds: span(config.workers),
+        least_makespan_seconds: least,
+        fenced_critical_path_seconds: fenced.critical_path(),
+        by_workers: counts.into_iter().map(row).collect(),
+    }
 }
 
 fn colours_row(graph: &Graph, order: &lowtide_core::Order, config: &PlanConfig) -> ColoursRow {

@@ -4,7 +4,7 @@ use super::args::{PlannerArgs, threads};
 use anyhow::Context;
 use lowtide::Loaded;
 use lowtide::core::MOST_SECONDS;
-use lowtide::formats::{self, PlanSummary};
+use lowtide::formats::{self, PlanSummary, WorkersRow};
 use lowtide::ops::Machine;
 use lowtide::planner::PlanConfig;
 use std::fmt::Write;
@@ -131,9 +131,24 @@ pub(super) fn figures(text: &mut String, figures: &PlanSummary) {
             seconds(least)
         );
     }
+    if let Some(row) = &time.workers {
+        by_workers(text, figures, row);
+    }
     if time.untimed_ops > 0 {
         let _ =
             writeln!(text, "  {} operators of unknown time count as the mean", time.untimed_ops);
+    }
+}
+
+/// What fences cost on several workers.
+fn by_workers(text: &mut String, figures: &PlanSummary, row: &WorkersRow) {
+    let path = seconds(row.fenced_critical_path_seconds);
+    let fences = figures.fences;
+    let _ = writeln!(text, "  {:<20} {path:>12}  with the plan's {fences} fences", "critical path");
+    let _ = writeln!(text, "\n  workers   by data alone   with fences");
+    for by in &row.by_workers {
+        let (alone, fenced) = (seconds(by.makespan_seconds), seconds(by.fenced_makespan_seconds));
+        let _ = writeln!(text, "  {:>7} {alone:>15} {fenced:>13}", by.workers);
     }
 }
 

@@ -104,8 +104,29 @@ fn missing_and_wrong_inputs_are_named() {
     let wanted = "input `image` is [1, 1, 8, 7], the model declares [1, 1, 8, 8]";
     assert!(message.contains(wanted), "{message}");
     refused(&["run", &digits, "--random", "--threads", "100000"]);
-    refused(&["run", &digits, "--random", "--workers", "2"]);
+    refused(&["run", &digits, "--random", "--workers", "0"]);
+    refused(&["run", &digits, "--random", "--workers", "2000"]);
     refused(&["run", &digits, "--random", "--repeat", "0"]);
+}
+
+#[test]
+fn several_workers_give_the_same_and_a_trace_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let net = model("mlp_mnist.onnx");
+    let saved = |workers: &str, rest: &[&str]| {
+        let out = file(workers);
+        let args = ["run", &net, "--random", "--workers", workers, "--save-outputs", &out];
+        run(0, &[&args[..], rest].concat());
+        let entry = fs::read_dir(&out).unwrap().next().unwrap().unwrap();
+        fs::read(entry.path()).unwrap()
+    };
+    let trace = file("trace.json");
+    let one = saved("1", &["--guard"]);
+    assert_eq!(saved("3", &["--trace", &trace]), one);
+    assert_eq!(saved("2", &["--guard", "--threads", "3"]), one);
+    let trace = fs::read_to_string(trace).unwrap();
+    assert!(trace.contains("traceEvents") && trace.contains("Gemm"), "{trace}");
 }
 
 #[test]
