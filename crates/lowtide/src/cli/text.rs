@@ -65,10 +65,22 @@ fn four_figures(text: &mut String, figures: &PlanSummary) {
     row("file order, reuse", figures.file_order_bytes, "");
     row("planned", figures.arena_bytes, &proven(figures));
     if figures.arena_bytes > figures.least_peak_bytes && figures.reuse == "pack" {
-        let note = if figures.least_peak_proven { "least of all orders, proven" } else { "" };
-        row("least live at once", figures.least_peak_bytes, note);
+        row("least live at once", figures.least_peak_bytes, &least(figures));
     }
     row("lower bound", figures.lower_bound_bytes, "");
+}
+
+/// What is known of the least peak, and whether the plan itself needs more, as it packs into less.
+fn least(figures: &PlanSummary) -> String {
+    let mut notes: Vec<String> = Vec::new();
+    if figures.least_peak_proven {
+        notes.push("least of all orders, proven".to_owned());
+    }
+    if figures.peak_live_bytes > figures.least_peak_bytes {
+        let own = Bytes(figures.peak_live_bytes);
+        notes.push(format!("this plan holds {own} and packs into less"));
+    }
+    notes.join("; ")
 }
 
 /// What is saved against every tensor kept, in percent.
