@@ -8,6 +8,7 @@
 //! problems OUT DIR...  writes the placement problems of all models below into a folder, and places them
 //! scale [OPS...]  time and memory of planning and checking large seeded graphs
 //! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
+//! workers MODEL...  two workers against one and against two threads; all models in one shared arena
 //! ~~~
 //! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong, worse than the file's order or than a peer's,
 //! or larger with more sharing.
@@ -20,12 +21,13 @@ mod problems;
 mod run;
 mod scale;
 mod sharing;
+mod workers;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL...";
+const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL... | workers MODEL...";
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -40,6 +42,9 @@ fn main() -> ExitCode {
         Some((command, dirs)) if command == "problems" => problems::run(dirs),
         Some((command, ops)) if command == "scale" => scale::run(ops),
         Some((command, models)) if command == "run" && !models.is_empty() => run::run(models),
+        Some((command, models)) if command == "workers" && !models.is_empty() => {
+            workers::run(models)
+        }
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match result {

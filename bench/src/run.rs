@@ -92,13 +92,13 @@ fn session(loaded: &Loaded, reuse: Reuse, guard: bool) -> anyhow::Result<Session
     Ok(Session::new(program, checked, &SessionConfig { guard, ..SessionConfig::default() })?)
 }
 
-fn inputs(session: &Session) -> anyhow::Result<Vec<Array>> {
+pub fn inputs(session: &Session) -> anyhow::Result<Vec<Array>> {
     let specs = session.inputs().iter();
     let array = specs.map(|spec| random_input(&spec.name, spec.dtype, &spec.dims, SEED));
     array.collect::<Option<_>>().context("an input is too large")
 }
 
-fn tensors(arrays: &[Array]) -> anyhow::Result<Vec<TensorRef<'_>>> {
+pub fn tensors(arrays: &[Array]) -> anyhow::Result<Vec<TensorRef<'_>>> {
     arrays
         .iter()
         .map(|array| Ok(TensorRef::from_bytes(array.dtype(), array.dims(), array.bytes())?))
