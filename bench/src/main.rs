@@ -8,6 +8,7 @@
 //! problems OUT DIR...  writes the placement problems of all models below into a folder, and places them
 //! scale [OPS...]  time and memory of planning and checking large seeded graphs
 //! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
+//! overhead        what the executor costs beside its kernels, on 1, 2 and 8 workers
 //! workers MODEL...  two workers against one and against two threads; all models in one shared arena
 //! ~~~
 //! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong, worse than the file's order or than a peer's,
@@ -15,6 +16,7 @@
 
 mod corpus;
 mod order;
+mod overhead;
 mod pack;
 mod peers;
 mod problems;
@@ -27,7 +29,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL... | workers MODEL...";
+const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL... | workers MODEL... | overhead";
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Some((command, dirs)) if command == "problems" => problems::run(dirs),
         Some((command, ops)) if command == "scale" => scale::run(ops),
         Some((command, models)) if command == "run" && !models.is_empty() => run::run(models),
+        Some((command, [])) if command == "overhead" => overhead::run(),
         Some((command, models)) if command == "workers" && !models.is_empty() => {
             workers::run(models)
         }
