@@ -21,6 +21,7 @@
 //! | `workers` | a schedule, or what may begin, to calls on one thread or several |
 //! | `cells` | in guard mode, runs that are over to bytes that are poisoned |
 //! | `session`, `shared_arena` | inputs to outputs, in memory of its own or lent |
+//! | `sessions` | calls from several threads to sessions |
 //! | `redzone` | a plan to the bytes that nobody holds, in which a wrong write shows |
 //! | `history` | writes to what a block held lately |
 //! | `doctor` | a plan that nobody has judged, and safe mode, to the first tensor that differs and who is to blame |
@@ -47,6 +48,7 @@ mod redzone;
 mod report;
 pub mod resident;
 mod session;
+mod sessions;
 mod shared_arena;
 mod sync;
 mod tensor;
@@ -61,5 +63,6 @@ pub use history::{History, Recorded};
 pub use meaning::NoMeaning;
 pub use memory::{Block, HostMemory, LimitedMemory, Memory, MemoryError};
 pub use session::{Canceller, MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
+pub use sessions::Sessions;
 pub use shared_arena::SharedArena;
 pub use tensor::{TensorError, TensorRef, TensorSpec};

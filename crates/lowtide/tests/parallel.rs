@@ -14,7 +14,7 @@ use lowtide::core::operator::{KernelError, Operand, Operands};
 use lowtide::core::testing::{Limits, describe, graph, layered_random, random_bytes};
 use lowtide::core::{Owner, Reuse, TensorKind};
 use lowtide::planner::OrderRule;
-use lowtide::runtime::{HostMemory, RunError, SessionError, SharedArena};
+use lowtide::runtime::{HostMemory, RunError, SessionError, Sessions, SharedArena};
 use lowtide::{Graph, PlanConfig, Session, SessionConfig, TensorRef, check, plan};
 use mixed::{changes_external, external, ids, len, of_bytes, program};
 
@@ -160,4 +160,37 @@ fn sessions_that_run_in_turn_need_the_largest_arena_only() {
         assert_eq!(found, wanted);
         assert!(matches!(lent.run(&inputs), Err(RunError::NoArena)));
     }
+}
+
+#[test]
+fn calls_from_several_threads_take_turns_or_have_arenas_of_their_own() {
+    let graph = of_bytes(&layered_random(60, 6, 2)).unwrap();
+    let given = given(&graph);
+    let inputs = tensors(&given);
+    let wanted = run(&mut session(&graph, &configs()[0], 1).unwrap(), &inputs).unwrap();
+    for most in [1, 3] {
+        let of = graph.clone();
+        let make = move || Ok(session(&of, &configs()[0], 1).unwrap());
+        let sessions = Sessions::new(most.try_into().unwrap(), make);
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    for _ in 0..5 {
+                        let found = sessions.with(|session| run(session, &inputs)).unwrap();
+                        assert_eq!(found.unwrap(), wanted);
+                    }
+                });
+            }
+        });
+        assert!((1..=most).contains(&sessions.made()), "{}", sessions.made());
+        let panics = std::panic::AssertUnwindSafe(|| sessions.with(|_| panic!("a caller's")));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert_eq!(sessions.with(|session| run(session, &inputs)).unwrap().unwrap(), wanted);
+    }
+    let none = Sessions::new(1.try_into().unwrap(), || {
+        let reason = "none today".to_owned();
+        Err(SessionError::Threads { threads: 1, reason })
+    });
+    assert!(none.with(|_| ()).is_err() && none.with(|_| ()).is_err());
+    assert_eq!(none.made(), 0);
 }
