@@ -3,7 +3,9 @@
 
 use arbitrary::Unstructured;
 use lowtide_core::testing::{Limits, describe, graph, random_bytes};
-use lowtide_core::{Align, Event, Fault, Graph, Plan, Reuse, check};
+use lowtide_core::{
+    Align, Bytes, Event, Fault, Graph, GraphBuilder, Op, Owner, Plan, Reuse, RunId, Size, check,
+};
 use lowtide_planner::{OrderRule, PlanConfig, plan};
 
 fn planned(graph: &Graph, reuse: Reuse) -> Plan {
@@ -43,4 +45,28 @@ fn where_nothing_shares_bytes_nothing_waits() {
         let Ok(graph) = graph(&mut Unstructured::new(&bytes), Limits::all(16)) else { continue };
         assert_eq!(planned(&graph, Reuse::Safe).fences(), 0, "{}", describe(&graph));
     }
+}
+
+/// The caller has written an input before the first run: what comes over it waits for those that read it.
+#[test]
+fn an_input_in_the_arena_is_read_before_something_comes_over_it() {
+    let size = |bytes| Size::Fixed(Bytes(bytes));
+    let mut b = GraphBuilder::new("input");
+    let (x, w) = (b.input("x", size(256)), b.weight("w", size(64)));
+    let [a, r, y] =
+        [("a", 64), ("r", 256), ("y", 64)].map(|(name, len)| b.computed(name, size(len)));
+    b.op(Op::new("A", "A", [x], [a]));
+    b.op(Op::new("R", "R", [w], [r]));
+    b.op(Op::new("Y", "Y", [a, r], [y]));
+    b.output(y);
+    let graph = b.finish().unwrap();
+    let config =
+        PlanConfig { order: OrderRule::File, inputs: Owner::Arena, ..PlanConfig::default() };
+    let mut plan = plan(&graph, &config).unwrap().plan;
+    assert_eq!(plan.stats.arena_bytes, Bytes(384));
+    assert!(plan.events.contains(&Event::Fence(RunId::new(0))), "{:?}", plan.events);
+    check(&graph, plan.clone()).unwrap();
+    plan.events.retain(|event| !matches!(event, Event::Fence(_)));
+    let faults = check(&graph, plan).unwrap_err().0;
+    assert!(matches!(faults.as_slice(), [Fault::Unordered { .. }]), "{faults:?}");
 }
