@@ -19,9 +19,10 @@ use crate::marks::{Mark, Marks, Touch};
 use crate::meaning::{NoMeaning, check_meaning};
 use crate::memory::MemoryError;
 use crate::probe::{Bench, Failure, Probe, Values};
+use crate::session::check_inputs;
 use crate::tensor::{TensorRef, TensorSpec};
 use crate::weights::Weights;
-use crate::{SessionError, guard};
+use crate::{RunError, SessionError, guard};
 use lowtide_core::operator::{Operand, Program};
 use lowtide_core::{
     Bytes, CheckedPlan, Event, IndexVec, Occupant, Plan, ResidenceId, RunId, TensorId, TensorKind,
@@ -56,24 +57,9 @@ pub enum DoctorError {
     /// There is no memory for an arena.
     #[error("there is no memory for the arena")]
     Memory(#[source] MemoryError),
-    /// Too few inputs, or too many.
-    #[error("{found} inputs are given, wanted {wanted}")]
-    InputCount {
-        /// How many are given.
-        found: usize,
-        /// How many the model has.
-        wanted: usize,
-    },
-    /// An input has another type or shape, or lies where elements of its type may not.
-    #[error("input `{name}` is {found}, wanted {wanted}")]
-    Input {
-        /// Its name.
-        name: String,
-        /// What is given.
-        found: String,
-        /// What the model wants.
-        wanted: String,
-    },
+    /// Too few inputs, or too many, or one of another type or shape.
+    #[error(transparent)]
+    Inputs(#[from] RunError),
     /// The model does not run in safe mode either.
     #[error("operator `{op}` fails in safe mode too: {message}")]
     SafeMode {
@@ -100,7 +86,7 @@ pub fn diagnose(
 ) -> Result<Diagnosis, DoctorError> {
     check_meaning(&program.graph, safe.plan())?;
     check_meaning(&program.graph, plan)?;
-    check_inputs(&program, inputs)?;
+    check_inputs(&input_specs(&program)?, inputs)?;
     let weights = Weights::new(&program)?;
     let pool = ThreadPoolBuilder::new().num_threads(1).build();
     let pool = pool.map_err(|error| DoctorError::Threads { reason: error.to_string() })?;
@@ -117,23 +103,6 @@ pub fn diagnose(
 /// What a program wants to be given, in order.
 pub fn input_specs(program: &Program) -> Result<Vec<TensorSpec>, SessionError> {
     program.inputs.iter().map(|&id| TensorSpec::of(program, id)).collect()
-}
-
-fn check_inputs(program: &Program, inputs: &[TensorRef<'_>]) -> Result<(), DoctorError> {
-    let specs = input_specs(program)?;
-    if inputs.len() != specs.len() {
-        return Err(DoctorError::InputCount { found: inputs.len(), wanted: specs.len() });
-    }
-    for (spec, input) in specs.iter().zip(inputs) {
-        let fits = input.dtype() == spec.dtype && input.dims() == &*spec.dims;
-        if !fits || !input.is_aligned() {
-            let note = if fits { ", not aligned for that" } else { "" };
-            let found = format!("{} {:?}{note}", input.dtype(), input.dims());
-            let wanted = format!("{} {:?}", spec.dtype, spec.dims);
-            return Err(DoctorError::Input { name: spec.name.clone(), found, wanted });
-        }
-    }
-    Ok(())
 }
 
 /// A plan that is being followed.

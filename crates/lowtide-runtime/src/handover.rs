@@ -185,6 +185,8 @@ mod model {
 
     const ALL: [(u32, u32); 2] = [(0, 2), (1, 2)];
 
+    // Seeded faults. The model checker tells what it finds by a panic, whose text says that two accesses met.
+
     #[test]
     fn what_is_ordered_never_meets() {
         check(&ALL, Ordering::AcqRel, false);

@@ -371,7 +371,7 @@ fn follow(
     inputs: &[TensorRef<'_>],
     arena: &mut Arena,
 ) -> Result<(), RunError> {
-    core.engine.check_inputs(inputs)?;
+    check_inputs(&core.engine.inputs, inputs)?;
     if pool.current_thread_index().is_some() {
         return core.follow(inputs, arena);
     }
@@ -427,34 +427,32 @@ fn specs(program: &Program, ids: &[TensorId]) -> Result<Vec<TensorSpec>, Session
     ids.iter().map(spec).collect()
 }
 
-impl Engine {
-    fn check_inputs(&self, inputs: &[TensorRef<'_>]) -> Result<(), RunError> {
-        if inputs.len() != self.inputs.len() {
-            let names: Vec<String> =
-                self.inputs.iter().map(|spec| format!("`{}`", spec.name)).collect();
-            return Err(RunError::InputCount {
-                found: inputs.len(),
-                wanted: self.inputs.len(),
-                names: names.join(", "),
+/// That inputs are as many as wanted, each of the type and shape that its specification says.
+pub(crate) fn check_inputs(specs: &[TensorSpec], inputs: &[TensorRef<'_>]) -> Result<(), RunError> {
+    if inputs.len() != specs.len() {
+        let names: Vec<String> = specs.iter().map(|spec| format!("`{}`", spec.name)).collect();
+        return Err(RunError::InputCount {
+            found: inputs.len(),
+            wanted: specs.len(),
+            names: names.join(", "),
+        });
+    }
+    for (spec, input) in specs.iter().zip(inputs) {
+        if input.dtype() != spec.dtype || input.dims() != &*spec.dims {
+            return Err(RunError::Input {
+                name: spec.name.clone(),
+                found: input.dtype(),
+                found_dims: input.dims().to_vec(),
+                wanted: spec.dtype,
+                wanted_dims: spec.dims.to_vec(),
             });
         }
-        for (spec, input) in self.inputs.iter().zip(inputs) {
-            if input.dtype() != spec.dtype || input.dims() != &*spec.dims {
-                return Err(RunError::Input {
-                    name: spec.name.clone(),
-                    found: input.dtype(),
-                    found_dims: input.dims().to_vec(),
-                    wanted: spec.dtype,
-                    wanted_dims: spec.dims.to_vec(),
-                });
-            }
-            if !input.is_aligned() {
-                let (name, dtype) = (spec.name.clone(), spec.dtype);
-                return Err(RunError::Unaligned { name, dtype });
-            }
+        if !input.is_aligned() {
+            let (name, dtype) = (spec.name.clone(), spec.dtype);
+            return Err(RunError::Unaligned { name, dtype });
         }
-        Ok(())
     }
+    Ok(())
 }
 
 impl Core {

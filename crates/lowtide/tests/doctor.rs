@@ -475,7 +475,7 @@ fn inputs_are_counted_and_compared_with_the_model() {
     assert_eq!(error, "input `image` is uint8 [64], wanted float32 [1, 1, 8, 8]");
     let case = Case::demo();
     let error = diagnose(case.program, &safe, &case.plan, &[]).unwrap_err().to_string();
-    assert_eq!(error, "0 inputs are given, wanted 1");
+    assert_eq!(error, "0 inputs are given, wanted 1: `image`");
 }
 
 /// One edit, of whatever kind.

@@ -7,29 +7,23 @@
 //! The plan may be wrong in any way; only one whose tables mean nothing cannot be followed.
 
 use super::args::DoctorArgs;
-use super::{Answer, doctor_text, given, out, progress};
+use super::given::{self, Given};
+use super::{Answer, doctor_text, out, progress};
 use anyhow::Context;
 use lowtide::core::Interval;
 use lowtide::formats::{DifferenceRow, DoctorSummary, FindingRow, StayRow, UseRow};
 use lowtide::runtime::{Difference, Finding, Stay, Use, diagnose, input_specs};
-use lowtide::{Plan, TensorRef, check, load, safe_plan};
+use lowtide::{Plan, TensorRef, check, safe_plan};
 
 pub(super) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
-    let given = given::arrays(&args.given)?;
-    let options = given::options(&args.model, &given)?;
-    let path = &args.model.model;
-    let name = path.display().to_string();
-    let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
-    let loaded = loaded?;
-    given::check_shapes(&args.model, &loaded, &given)?;
-    given::warn(&loaded);
+    let Given { arrays, options, loaded, name } = given::read(&args.model, &args.given)?;
     let config = args.planner.config();
     let plan =
         given::plan(args.plan.as_deref(), (&config, args.planner.time_limit), &loaded, &name)?;
     let faults = faults(&loaded.graph, &plan);
     let program = given::program(&args.given, &loaded, &options);
     let program = program.with_context(|| format!("`{name}` cannot be run"))?;
-    let inputs = given::inputs(&args.given, &input_specs(&program)?, given)?;
+    let inputs = given::inputs(&args.given, &input_specs(&program)?, arrays)?;
     let inputs: Vec<TensorRef<'_>> = inputs.iter().map(given::as_tensor).collect();
     let safe = safe_plan(&loaded.graph, &plan).context(given::OUR_FAULT)?;
     let examine = || diagnose(program, &safe, &plan, &inputs);

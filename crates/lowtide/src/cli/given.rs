@@ -13,7 +13,7 @@ use lowtide::core::operator::Program;
 use lowtide::formats::{self, Array};
 use lowtide::planner::{PlanConfig, plan_watched};
 use lowtide::runtime::TensorSpec;
-use lowtide::{LoadOptions, Loaded, Plan, TensorRef, random_input, random_weights};
+use lowtide::{LoadOptions, Loaded, Plan, TensorRef, load, random_input, random_weights};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -24,8 +24,30 @@ pub(super) type Arrays = BTreeMap<String, Array>;
 /// What it means if a plan of our own is refused.
 pub(super) const OUR_FAULT: &str = "the planner made a wrong plan, which is a fault of lowtide";
 
+/// A model, and what it is run on.
+pub(super) struct Given {
+    pub(super) arrays: Arrays,
+    pub(super) options: LoadOptions,
+    pub(super) loaded: Loaded,
+    /// The model's file, as typed.
+    pub(super) name: String,
+}
+
+/// Reads arrays and model, and warns of what is odd in it.
+pub(super) fn read(model: &ModelArgs, args: &GivenArgs) -> anyhow::Result<Given> {
+    let arrays = arrays(args)?;
+    let options = options(model, &arrays)?;
+    let path = &model.model;
+    let name = path.display().to_string();
+    let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
+    let loaded = loaded?;
+    check_shapes(model, &loaded, &arrays)?;
+    warn(&loaded);
+    Ok(Given { arrays, options, loaded, name })
+}
+
 /// The arrays that are given as files.
-pub(super) fn arrays(args: &GivenArgs) -> anyhow::Result<Arrays> {
+fn arrays(args: &GivenArgs) -> anyhow::Result<Arrays> {
     let mut arrays = Arrays::new();
     for (name, path) in &args.input {
         let bytes = out::read_file(path)?;
@@ -39,7 +61,7 @@ pub(super) fn arrays(args: &GivenArgs) -> anyhow::Result<Arrays> {
 }
 
 /// How the model is read; an array that is given says the shape of its input.
-pub(super) fn options(args: &ModelArgs, given: &Arrays) -> anyhow::Result<LoadOptions> {
+fn options(args: &ModelArgs, given: &Arrays) -> anyhow::Result<LoadOptions> {
     let mut options = args.options()?;
     for (name, array) in given {
         let dims = array.dims().iter().map(|&dim| dim as u64).collect();
@@ -49,11 +71,7 @@ pub(super) fn options(args: &ModelArgs, given: &Arrays) -> anyhow::Result<LoadOp
 }
 
 /// That no array contradicts a dimension that the model declares as a number, unless `--shape` says so.
-pub(super) fn check_shapes(
-    args: &ModelArgs,
-    loaded: &Loaded,
-    given: &Arrays,
-) -> anyhow::Result<()> {
+fn check_shapes(args: &ModelArgs, loaded: &Loaded, given: &Arrays) -> anyhow::Result<()> {
     let Some(model) = &loaded.model else { return Ok(()) };
     let graph = model.main_graph();
     for row in graph.inputs.iter().map(|&id| &graph.tensors[id]) {
@@ -72,7 +90,7 @@ pub(super) fn check_shapes(
 }
 
 /// Says what is odd about a model.
-pub(super) fn warn(loaded: &Loaded) {
+fn warn(loaded: &Loaded) {
     let warnings = loaded.weights.iter().flat_map(|report| &report.warnings);
     for text in warnings.chain(&loaded.contradictions) {
         out::message(&format!("warning: {text}"));

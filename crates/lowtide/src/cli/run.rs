@@ -5,14 +5,15 @@
 //! ~~~
 
 use super::args::RunArgs;
-use super::{Answer, given, out, plan, progress, run_text};
+use super::given::{self, Given};
+use super::{Answer, out, plan, progress, run_text};
 use anyhow::Context;
 use lowtide::core::{Bytes, Ran};
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
 use lowtide::planner::PlanConfig;
 use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
-use lowtide::{CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check, load};
+use lowtide::{CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,14 +23,7 @@ const RED_ZONE: Bytes = Bytes(256);
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let start = now();
-    let given = given::arrays(&args.given)?;
-    let options = given::options(&args.model, &given)?;
-    let path = &args.model.model;
-    let name = path.display().to_string();
-    let (loaded, _) = progress::during(&format!("reading {name}"), || load(path, &options));
-    let loaded = loaded?;
-    given::check_shapes(&args.model, &loaded, &given)?;
-    given::warn(&loaded);
+    let Given { arrays, options, loaded, name } = given::read(&args.model, &args.given)?;
     let checked = checked_plan(args, &loaded, &name)?;
     let (arena, bound) = (checked.plan().stats.arena_bytes, checked.plan().order_bound.bytes);
     if plan::within(args.capacity, arena, bound) == Answer::No {
@@ -38,7 +32,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let prepare = || session(args, &loaded, &options, checked);
     let (session, _) = progress::during(&format!("preparing {name}"), prepare);
     let mut session = session.with_context(|| format!("`{name}` cannot be run"))?;
-    let inputs = given::inputs(&args.given, session.inputs(), given)?;
+    let inputs = given::inputs(&args.given, session.inputs(), arrays)?;
     let load_seconds = start.elapsed().as_secs_f64();
     let runs = || measure(&mut session, &inputs, args.repeat.get());
     let (measured, _) = progress::during(&format!("running {name}"), runs);
