@@ -2,6 +2,7 @@
 //!
 //! ~~~text
 //! model ──plan──> 1 worker on 1 thread, 2 workers, 1 worker with 2 threads inside operators: milliseconds, in turn
+//!       ──plan without fences──> 2 workers
 //! all models ──> one arena as large as the largest of theirs, in which they run in turn: equal bits?
 //! ~~~
 
@@ -18,8 +19,9 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Instant;
 
-/// Workers and threads of each column.
-const COLUMNS: [(usize, usize); 3] = [(1, 1), (2, 2), (1, 2)];
+/// Workers and threads of each column, and whether the plan may have fences.
+const COLUMNS: [(usize, usize, bool); 4] =
+    [(1, 1, true), (2, 2, true), (1, 2, true), (2, 2, false)];
 /// Runs of each column, one after the other, so that all see the same machine.
 const ROUNDS: usize = 15;
 const SEED: u64 = 0;
@@ -27,9 +29,9 @@ const SEED: u64 = 0;
 /// Prints both tables; `false` if bits differ or the shared arena is larger than the largest.
 pub fn run(models: &[String]) -> anyhow::Result<bool> {
     println!(
-        "| model | arena KiB | fences | 1 worker ms | 2 workers ms | 2 threads ms | 2 workers / 1 | 2 threads / 1 | equal bits |"
+        "| model | arena KiB | fences | arena without KiB | 1 worker ms | 2 workers ms | 2 threads ms | 2 workers without ms | 2 workers / 1 | 2 threads / 1 | 2 without / 1 | equal bits |"
     );
-    println!("|---|--:|--:|--:|--:|--:|--:|--:|---|");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|");
     let mut loaded = Vec::new();
     for model in models {
         loaded.push(load_bound(Path::new(model)).with_context(|| model.clone())?.0);
@@ -43,8 +45,10 @@ pub fn run(models: &[String]) -> anyhow::Result<bool> {
 
 fn ready(
     loaded: &Loaded,
+    fences: bool,
 ) -> anyhow::Result<(lowtide::core::operator::Program, lowtide::CheckedPlan)> {
-    let checked = check(&loaded.graph, plan(&loaded.graph, &PlanConfig::default())?.plan)?;
+    let config = PlanConfig { fences, ..PlanConfig::default() };
+    let checked = check(&loaded.graph, plan(&loaded.graph, &config)?.plan)?;
     let mut program = program(loaded, &standard())?;
     random_weights(&mut program, SEED);
     Ok((program, checked))
@@ -53,9 +57,9 @@ fn ready(
 /// One row of the first table.
 fn timed(model: &str, loaded: &Loaded) -> anyhow::Result<bool> {
     let mut sessions = Vec::new();
-    for (workers, threads) in COLUMNS {
+    for (workers, threads, fences) in COLUMNS {
         let [workers, threads] = [workers, threads].map(|n| NonZeroUsize::new(n).expect("not 0"));
-        let (program, checked) = ready(loaded)?;
+        let (program, checked) = ready(loaded, fences)?;
         let config = SessionConfig { workers, threads, ..SessionConfig::default() };
         sessions.push(Session::new(program, checked, &config)?);
     }
@@ -71,20 +75,23 @@ fn timed(model: &str, loaded: &Loaded) -> anyhow::Result<bool> {
             times.push(run_once(session, &tensors)?.0);
         }
     }
-    let ratios = [1, 2]
+    let ratios = [1, 2, 3]
         .map(|at| median(times[at].iter().zip(&times[0]).map(|(time, one)| time / one).collect()));
     let middle = times.into_iter().map(median).collect::<Vec<_>>();
     let are_equal = outputs.windows(2).all(|pair| pair[0] == pair[1]);
     println!(
-        "| {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.2} | {:.2} | {} |",
+        "| {} | {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.2} | {:.2} | {:.2} | {} |",
         Path::new(model).file_stem().unwrap_or_default().display(),
         kib(sessions[0].memory().arena),
         sessions[0].plan().fences(),
+        kib(sessions[3].memory().arena),
         middle[0],
         middle[1],
         middle[2],
+        middle[3],
         ratios[0],
         ratios[1],
+        ratios[2],
         if are_equal { "yes" } else { "NO" }
     );
     Ok(are_equal)
@@ -110,11 +117,11 @@ fn median(mut times: Vec<f64>) -> f64 {
 fn shared(loaded: &[Loaded]) -> anyhow::Result<bool> {
     let (mut lent, mut wanted) = (Vec::new(), Vec::new());
     for loaded in loaded {
-        let (program, checked) = ready(loaded)?;
+        let (program, checked) = ready(loaded, true)?;
         let mut own = Session::new(program, checked, &SessionConfig::default())?;
         let arrays = inputs(&own)?;
         wanted.push((run_once(&mut own, &tensors(&arrays)?)?.1, arrays));
-        let (program, checked) = ready(loaded)?;
+        let (program, checked) = ready(loaded, true)?;
         lent.push(Session::without_arena(program, checked, &SessionConfig::default())?);
     }
     let mut arena = SharedArena::for_sessions(&mut HostMemory::default(), &lent)?;

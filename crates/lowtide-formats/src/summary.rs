@@ -118,6 +118,12 @@ pub struct WorkersRow {
     pub least_makespan_seconds: f64,
     /// The longest chain of operators that wait for each other if fences make them wait too.
     pub fenced_critical_path_seconds: f64,
+    /// The arena where fences make operators wait; none if this plan has no fences and its mode allows none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fenced_arena_bytes: Option<u64>,
+    /// The arena if bytes are used again only where data orders it; none if the mode has no such plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfenced_arena_bytes: Option<u64>,
     /// The plan on 1, 2, 4, 8 and as many workers as were asked for.
     pub by_workers: Vec<ByWorkersRow>,
 }
@@ -127,7 +133,7 @@ pub struct WorkersRow {
 pub struct ByWorkersRow {
     /// How many.
     pub workers: usize,
-    /// If data alone makes operators wait, as in safe mode.
+    /// If data alone makes operators wait, as without fences and in safe mode.
     pub makespan_seconds: f64,
     /// If fences do too.
     pub fenced_makespan_seconds: f64,

@@ -4,7 +4,9 @@
 //! Order + Wishes ──share──> Layout ──problem──> Problem ──pack──> Placement ──> Plan
 //! ~~~
 
+use crate::apart::place_apart;
 use crate::fences::add_fences;
+use crate::meter::Meter;
 use crate::share::{ARENA, Layout, Links, Wishes, share};
 use crate::{
     Budget, PackRequest, Packing, PlanConfig, Tried, Watch, bounds, colour, events, pack_as_asked,
@@ -77,6 +79,12 @@ impl Candidate {
             items.iter_mut().for_each(|item| *item = self.buffers[item.index()]);
         }
         (self.placement, self.bound, self.steps) = (placement, bound, steps);
+    }
+
+    /// Places everything so that no fence is needed.
+    pub(crate) fn set_apart(&mut self, graph: &Graph, config: &PlanConfig, meter: &mut Meter<'_>) {
+        self.placement = place_apart(graph, self, config, meter);
+        self.placement.size = self.placement.size.max(self.bound.bytes);
     }
 
     pub(crate) fn tried(&self) -> Tried {

@@ -27,6 +27,9 @@ pub struct PlanConfig {
     /// At least so many bytes of nobody's between any two buffers that live together, and behind the topmost: in them a
     /// write beyond an end shows. Rounded up to `align`; 0: none.
     pub red_zone: Bytes,
+    /// Whether bytes may be used again where only the order of the plan allows it, so that several workers have to wait at
+    /// fences; else only where data orders it ([`Reuse::Pack`] and [`Reuse::Safe`]).
+    pub fences: bool,
     /// How many pairs of buffers that live together packing may look at; see [`Effort`]. Parts of it are spent on one
     /// order after the other. One rule, whose cost does not depend on these pairs, always runs.
     pub pack_steps: u64,
@@ -53,6 +56,7 @@ impl Default for PlanConfig {
             outputs: Owner::Arena,
             align: Align::default(),
             red_zone: Bytes::ZERO,
+            fences: true,
             pack_steps: Effort::default().pack_steps(),
             order_steps: Effort::default().order_steps(),
             workers: NonZeroUsize::MIN,

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod apart;
 mod bounds;
 mod candidate;
 mod colour;
@@ -26,6 +27,7 @@ mod order;
 mod pack;
 mod plan;
 mod random;
+mod reach;
 mod red_zone;
 mod share;
 mod time;

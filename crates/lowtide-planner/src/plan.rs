@@ -72,6 +72,9 @@ pub enum PlanError {
         /// How large they were to be.
         value: Bytes,
     },
+    /// Colours give bytes from one buffer to the next as the order goes.
+    #[error("mode colour has no plan without fences")]
+    ColourWithoutFences,
     /// A slowdown that is none.
     #[error("the slowdown is at most {value}, wanted a number, 0 or more")]
     BadSlowdown {
@@ -101,6 +104,9 @@ pub fn plan_watched(
     if let Some(value) = config.slowdown.filter(|&value| value.is_nan() || value < 0.0) {
         return Err(PlanError::BadSlowdown { value });
     }
+    if config.reuse == Reuse::Colour && !config.fences {
+        return Err(PlanError::ColourWithoutFences);
+    }
     if config.red_zone > Bytes::ZERO && !red_zone::has_room(graph, config.red_zone) {
         return Err(PlanError::RedZone { value: config.red_zone });
     }
@@ -118,6 +124,8 @@ pub fn plan_in_order(graph: &Graph, order: &Order, config: &PlanConfig) -> Plan 
         planner.try_order("given", order.clone(), wishes);
     }
     planner.refine();
+    let watched = Watched::new(planner.watch);
+    planner.set_apart(&mut Meter::new(config.pack_steps / APART, &watched));
     let bound = bounds::order_bound(graph, config);
     planner.candidates[0].plan(graph, config, &bound)
 }
@@ -164,6 +172,8 @@ const FIRST_PACKING: u64 = 64;
 const NEGLIGIBLE: u64 = 1024;
 /// Then some are packed again with this one: at most five, and two more when something has been mixed.
 const SECOND_PACKING: u64 = 16;
+/// Without fences everything is placed anew with such a part of the steps.
+const APART: u64 = 4;
 /// How many of the smallest arenas are packed again.
 const REFINED: usize = 2;
 /// Orders for which some operators copy after all.
@@ -218,6 +228,7 @@ impl<'a> Planner<'a> {
         } else {
             self.floor.clone()
         };
+        self.set_apart(&mut Meter::new(config.pack_steps / APART, &watched));
         let best = self.candidates.swap_remove(0);
         let plan = best.plan(graph, config, &bound);
         let least_peak = self.tried.iter().map(|row| row.peak).min().unwrap_or_default();
@@ -305,6 +316,11 @@ impl<'a> Planner<'a> {
             }
         }
         self.sort();
+        self.note_best();
+    }
+
+    /// Corrects the row of the smallest arena.
+    fn note_best(&mut self) {
         let best = &self.candidates[0];
         let is_same = |row: &&mut Tried| {
             (row.rule, row.peak, row.makespan) == (best.rule, best.live.bytes, best.makespan)
@@ -313,6 +329,31 @@ impl<'a> Planner<'a> {
         if let Some(row) = same {
             *row = best.tried();
         }
+    }
+
+    /// Without fences, places the promising candidates anew, and puts the smallest arena first.
+    fn set_apart(&mut self, meter: &mut Meter<'_>) {
+        let config = self.config;
+        if config.fences || config.reuse != Reuse::Pack {
+            return;
+        }
+        let mut promising = self.promising();
+        promising.sort_unstable();
+        promising.dedup();
+        let mut apart = Vec::new();
+        for (left, at) in (1..=promising.len() as u64).rev().zip(promising) {
+            let share = meter.left() / left;
+            let candidate = &mut self.candidates[at];
+            meter.with_at_most(share, |meter| candidate.set_apart(self.graph, config, meter));
+            apart.push(at);
+        }
+        let mut at = 0;
+        self.candidates.retain(|_| {
+            at += 1;
+            apart.contains(&(at - 1))
+        });
+        self.sort();
+        self.note_best();
     }
 
     /// The smallest arenas, and of each way to share the order that needs least: parts in place need less, and are

@@ -6,7 +6,7 @@ use lowtide_core::testing::{Limits, describe, graph, random_bytes};
 use lowtide_core::{
     Align, Bytes, Event, Fault, Graph, GraphBuilder, Op, Owner, Plan, Reuse, RunId, Size, check,
 };
-use lowtide_planner::{OrderRule, PlanConfig, plan};
+use lowtide_planner::{OrderRule, PlanConfig, plan, plan_in_order};
 
 fn planned(graph: &Graph, reuse: Reuse) -> Plan {
     let config =
@@ -45,6 +45,36 @@ fn where_nothing_shares_bytes_nothing_waits() {
         let Ok(graph) = graph(&mut Unstructured::new(&bytes), Limits::all(16)) else { continue };
         assert_eq!(planned(&graph, Reuse::Safe).fences(), 0, "{}", describe(&graph));
     }
+}
+
+/// Without fences: whatever the order in which workers run, and whatever shares bytes.
+#[test]
+fn where_only_data_lets_bytes_be_used_again_nothing_waits() {
+    let (mut apart, mut together, mut safe) = (0, 0, 0);
+    for seed in 0..1_500 {
+        let bytes = random_bytes(seed, 1 << 12);
+        let Ok(graph) = graph(&mut Unstructured::new(&bytes), Limits::all(16)) else { continue };
+        let owner = if seed % 3 == 0 { Owner::Arena } else { Owner::Caller };
+        let config = PlanConfig {
+            align: if seed % 2 == 0 { Align::ONE } else { Align::CACHE_LINE },
+            order: OrderRule::Rules,
+            inputs: owner,
+            red_zone: Bytes(if seed % 5 == 0 { 32 } else { 0 }),
+            pack_steps: 1 << 16,
+            ..PlanConfig::default()
+        };
+        let with = plan(&graph, &config).unwrap().plan;
+        let without = plan(&graph, &PlanConfig { fences: false, ..config.clone() }).unwrap();
+        assert_eq!(without.plan.fences(), 0, "seed {seed}\n{}", describe(&graph));
+        let checked = check(&graph, without.plan.clone());
+        assert!(checked.is_ok(), "seed {seed}: {checked:?}\n{}", describe(&graph));
+        let given = PlanConfig { fences: false, ..config };
+        assert_eq!(plan_in_order(&graph, &without.order, &given).fences(), 0, "seed {seed}");
+        apart += without.plan.stats.arena_bytes.0;
+        together += with.stats.arena_bytes.0;
+        safe += without.plan.stats.no_reuse_bytes.0;
+    }
+    assert!(together < apart && apart < safe, "{together} < {apart} < {safe}");
 }
 
 /// The caller has written an input before the first run: what comes over it waits for those that read it.

@@ -7,9 +7,11 @@ use lowtide_core::{Align, Bytes, Graph, GraphBuilder, Owner, Plan, Residence, Re
 use lowtide_planner::{OrderRule, PlanConfig, PlanError, plan, plan_in_order};
 
 fn any_config(u: &mut Unstructured<'_>) -> arbitrary::Result<PlanConfig> {
+    let reuse = *u.choose(&Reuse::ALL)?;
     Ok(PlanConfig {
         order: *u.choose(&[OrderRule::File, OrderRule::Search])?,
-        reuse: *u.choose(&Reuse::ALL)?,
+        reuse,
+        fences: reuse == Reuse::Colour || u.arbitrary()?,
         parts: u.arbitrary()?,
         inputs: *u.choose(&[Owner::Caller, Owner::Arena])?,
         outputs: *u.choose(&[Owner::Caller, Owner::Arena])?,

@@ -5,7 +5,9 @@ use lowtide_core::{Bytes, Graph, Occupant, Plan, Reuse, Size, Step};
 use lowtide_formats::{
     ByWorkersRow, ColouringRow, ColoursRow, PlanSummary, TimeRow, TriedRow, WorkersRow,
 };
-use lowtide_planner::{Fenced, PlanConfig, Planned, Times, colours, critical_path, makespan};
+use lowtide_planner::{
+    Fenced, PlanConfig, Planned, Times, colours, critical_path, makespan, plan_in_order,
+};
 use std::num::NonZeroUsize;
 
 /// The figures of a plan; `seconds` is what planning took.
@@ -77,7 +79,14 @@ fn time_row(graph: &Graph, planned: &Planned, config: &PlanConfig) -> Option<Tim
 
 fn workers_row(graph: &Graph, planned: &Planned, config: &PlanConfig, least: f64) -> WorkersRow {
     let times = Times::of(graph);
-    let fenced = Fenced::new(graph, &planned.plan, &times);
+    let other = other_plan(graph, planned, config);
+    let (with, without) = if config.fences {
+        (Some(&planned.plan), other.as_ref())
+    } else {
+        (other.as_ref(), Some(&planned.plan))
+    };
+    let arena = |plan: Option<&Plan>| plan.map(|plan| plan.stats.arena_bytes.0);
+    let fenced = Fenced::new(graph, with.unwrap_or(&planned.plan), &times);
     let span = |workers| makespan(graph, &planned.order, &times, workers);
     let mut counts: Vec<NonZeroUsize> =
         [1, 2, 4, 8].into_iter().filter_map(NonZeroUsize::new).collect();
@@ -94,8 +103,16 @@ fn workers_row(graph: &Graph, planned: &Planned, config: &PlanConfig, least: f64
         makespan_seconds: span(config.workers),
         least_makespan_seconds: least,
         fenced_critical_path_seconds: fenced.critical_path(),
+        fenced_arena_bytes: arena(with),
+        unfenced_arena_bytes: arena(without),
         by_workers: counts.into_iter().map(row).collect(),
     }
+}
+
+/// In the same order, without fences if the plan may have some, and with them if not.
+fn other_plan(graph: &Graph, planned: &Planned, config: &PlanConfig) -> Option<Plan> {
+    let config = PlanConfig { fences: !config.fences, ..config.clone() };
+    (config.reuse == Reuse::Pack).then(|| plan_in_order(graph, &planned.order, &config))
 }
 
 fn colours_row(graph: &Graph, order: &lowtide_core::Order, config: &PlanConfig) -> ColoursRow {

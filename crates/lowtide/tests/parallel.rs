@@ -46,10 +46,11 @@ fn run(session: &mut Session, inputs: &[TensorRef<'_>]) -> Result<Vec<Vec<u8>>, 
     Ok(outputs.iter().map(|output| output.bytes().to_vec()).collect())
 }
 
-fn configs() -> [PlanConfig; 3] {
+fn configs() -> [PlanConfig; 4] {
     let config = || PlanConfig { order: OrderRule::Rules, ..PlanConfig::default() };
     let all = PlanConfig { inputs: Owner::Arena, outputs: Owner::Caller, ..config() };
-    [config(), all, PlanConfig { reuse: Reuse::Colour, ..config() }]
+    let colour = PlanConfig { reuse: Reuse::Colour, ..config() };
+    [config(), all, colour, PlanConfig { fences: false, ..config() }]
 }
 
 #[test]

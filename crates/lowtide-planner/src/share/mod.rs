@@ -79,6 +79,8 @@ impl Wishes {
         links: Links,
         copied: &BTreeSet<OpId>,
     ) -> Self {
+        // A concat has its output to itself, parts in place too: who reads such a part beside it would have to wait.
+        let links = if !config.fences && links == Links::All { Links::Dying } else { links };
         let bodies = Bodies::new(graph, config, links, copied);
         let overlays = overlays::overlays(graph, config, &bodies);
         Self { links, bodies, overlays }

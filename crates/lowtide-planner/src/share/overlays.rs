@@ -10,6 +10,7 @@
 
 use super::bodies::Bodies;
 use crate::PlanConfig;
+use crate::reach::Reach;
 use lowtide_core::{Graph, Lists, Op, OpId, Reuse, Sharing, TensorId};
 use std::collections::BTreeSet;
 
@@ -28,8 +29,12 @@ pub(super) fn overlays(
 ) -> Lists<OpId, Overlay> {
     let mut overlays = Lists::new();
     let is_wanted = config.in_place && config.reuse != Reuse::Safe;
-    for op in graph.ops() {
-        let found = if is_wanted { of_op(graph, config, bodies, op) } else { Vec::new() };
+    let last = (is_wanted && !config.fences).then(|| LastUse::new(graph, bodies));
+    for (id, op) in graph.ops().iter_enumerated() {
+        let mut found = if is_wanted { of_op(graph, config, bodies, op) } else { Vec::new() };
+        if let Some(last) = &last {
+            found.retain(|overlay| last.is_at(id, overlay.over));
+        }
         overlays.push(found);
     }
     overlays
@@ -84,6 +89,51 @@ fn match_exactly(graph: &Graph, output: TensorId, of: TensorId) -> bool {
         && extent.bytes == size(storage)
         && extent.is_exact
 }
+
+/// Whether data makes an operator the last that uses some bytes.
+struct LastUse<'a> {
+    bodies: &'a Bodies,
+    reach: Reach,
+    /// The operators that read or write a storage, views of it too.
+    users: Lists<TensorId, OpId>,
+    /// The storages of each body.
+    members: Lists<TensorId, TensorId>,
+}
+
+impl<'a> LastUse<'a> {
+    fn new(graph: &Graph, bodies: &'a Bodies) -> Self {
+        let mut users = Vec::new();
+        for (id, op) in graph.ops().iter_enumerated() {
+            let operands = op.inputs.iter().chain(&op.outputs);
+            users.extend(operands.map(|&tensor| (graph.storage(tensor), id)));
+        }
+        let ids = graph.tensors().ids().filter(|&id| graph.is_storage(id));
+        let members: Vec<(TensorId, TensorId)> =
+            ids.map(|id| (bodies.places[id].body, id)).collect();
+        let tensors = graph.tensors().len();
+        let (users, members) = (Lists::group(tensors, &users), Lists::group(tensors, &members));
+        Self { bodies, reach: Reach::new(graph), users, members }
+    }
+
+    /// Whether all others that use bytes of a storage, or of what lies there too, are over before `op` begins.
+    fn is_at(&self, op: OpId, storage: TensorId) -> bool {
+        let cells = &self.bodies.cells_of[storage];
+        let meets = |&&other: &&TensorId| {
+            let range = &self.bodies.cells_of[other];
+            other == storage || (range.start < cells.end && cells.start < range.end)
+        };
+        let members = &self.members[self.bodies.places[storage].body];
+        let mut there = members.iter().filter(meets);
+        members.len() <= MOST_MEMBERS
+            && there.all(|&other| {
+                let mut users = self.users[other].iter();
+                users.all(|&user| user == op || self.reach.is_before(user, op))
+            })
+    }
+}
+
+/// Bodies of more storages are not looked through.
+const MOST_MEMBERS: usize = 1 << 12;
 
 /// More inputs of an operator are not looked through.
 const MOST_INPUTS: usize = 64;

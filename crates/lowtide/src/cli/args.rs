@@ -167,6 +167,9 @@ pub(super) struct PlannerArgs {
     /// Never write the parts of a concat straight into it, nor leave the pieces of a split where they are.
     #[arg(long)]
     no_parts: bool,
+    /// Use bytes again only where data orders it, so that no worker waits for the sake of bytes; a larger arena.
+    #[arg(long)]
+    no_fences: bool,
     /// Who owns the memory of the model's inputs.
     #[arg(long, alias = "input-memory", value_enum, default_value = "caller")]
     inputs: OwnerArg,
@@ -236,6 +239,7 @@ impl PlannerArgs {
             outputs: self.outputs.into(),
             align: self.align,
             parts: !self.no_parts,
+            fences: !self.no_fences,
             pack_steps: self.effort.effort().pack_steps(),
             order_steps: self.effort.effort().order_steps(),
             ..PlanConfig::default()
@@ -244,7 +248,7 @@ impl PlannerArgs {
 }
 
 /// What says how a plan is made, and so nothing about a plan that is given.
-const PLANNER_FLAGS: [&str; 13] = [
+const PLANNER_FLAGS: [&str; 14] = [
     "order",
     "mode",
     "alpha",
@@ -252,6 +256,7 @@ const PLANNER_FLAGS: [&str; 13] = [
     "preset",
     "colour_by",
     "no_in_place",
+    "no_fences",
     "no_parts",
     "inputs",
     "outputs",

@@ -3,7 +3,7 @@
 use super::args::{PlannerArgs, threads};
 use anyhow::Context;
 use lowtide::Loaded;
-use lowtide::core::MOST_SECONDS;
+use lowtide::core::{Bytes, MOST_SECONDS};
 use lowtide::formats::{self, PlanSummary, WorkersRow};
 use lowtide::ops::Machine;
 use lowtide::planner::PlanConfig;
@@ -140,16 +140,39 @@ pub(super) fn figures(text: &mut String, figures: &PlanSummary) {
     }
 }
 
-/// What fences cost on several workers.
+/// What fences cost on several workers, and what they save.
 fn by_workers(text: &mut String, figures: &PlanSummary, row: &WorkersRow) {
-    let path = seconds(row.fenced_critical_path_seconds);
-    let fences = figures.fences;
-    let _ = writeln!(text, "  {:<20} {path:>12}  with the plan's {fences} fences", "critical path");
-    let _ = writeln!(text, "\n  workers   by data alone   with fences");
+    let path = figures.time.as_ref().map_or(0.0, |time| time.critical_path_seconds);
+    let arena = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |n| Bytes(n).to_string());
+    let mut line = |name: &str, fenced: &str, without: &str| {
+        let _ = writeln!(text, "  {name:<20} {fenced:>12} {without:>16}");
+    };
+    line("", "with fences", "without fences");
+    line("arena", &arena(row.fenced_arena_bytes), &arena(row.unfenced_arena_bytes));
+    line("critical path", &seconds(row.fenced_critical_path_seconds), &seconds(path));
     for by in &row.by_workers {
-        let (alone, fenced) = (seconds(by.makespan_seconds), seconds(by.fenced_makespan_seconds));
-        let _ = writeln!(text, "  {:>7} {alone:>15} {fenced:>13}", by.workers);
+        let name = format!("on {} worker{}", by.workers, if by.workers == 1 { "" } else { "s" });
+        line(&name, &seconds(by.fenced_makespan_seconds), &seconds(by.makespan_seconds));
     }
+    trade(text, row);
+}
+
+/// How much of the one for how much of the other.
+fn trade(text: &mut String, row: &WorkersRow) {
+    let (Some(with), Some(without)) = (row.fenced_arena_bytes, row.unfenced_arena_bytes) else {
+        return;
+    };
+    let asked = row.by_workers.iter().find(|by| by.workers == row.workers);
+    let Some(by) = asked.filter(|by| with > 0 && by.makespan_seconds > 0.0) else { return };
+    let hundredths = without.saturating_mul(100) / with;
+    let _ = writeln!(
+        text,
+        "  without fences {}.{:02} times the arena, and on {} workers {:.2} times as fast",
+        hundredths / 100,
+        hundredths % 100,
+        by.workers,
+        by.fenced_makespan_seconds / by.makespan_seconds
+    );
 }
 
 /// Seconds in a unit that suits them.
