@@ -8,13 +8,14 @@
 //! problems OUT DIR...  writes the placement problems of all models below into a folder, and places them
 //! scale [OPS...]  time and memory of planning and checking large seeded graphs
 //! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
-//! overhead        what the executor costs beside its kernels, on 1, 2 and 8 workers
+//! overhead        what the executor costs beside its kernels, on 1, 2 and 8 workers, and what a heap would cost there
 //! workers MODEL...  two workers against one and against two threads; all models in one shared arena
 //! ~~~
 //! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong, worse than the file's order or than a peer's,
 //! or larger with more sharing.
 
 mod corpus;
+mod heap;
 mod order;
 mod overhead;
 mod pack;
@@ -25,14 +26,25 @@ mod scale;
 mod sharing;
 mod workers;
 
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use std::alloc::System;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL... | workers MODEL... | overhead";
 
+#[cfg(feature = "count")]
 #[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+static ALLOCATOR: &stats_alloc::StatsAlloc<std::alloc::System> = &stats_alloc::INSTRUMENTED_SYSTEM;
+
+#[cfg(all(feature = "mimalloc", not(feature = "count")))]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Bytes that have been allocated; none without the feature that counts them, which costs a little each time.
+fn allocated() -> Option<u64> {
+    #[cfg(feature = "count")]
+    return Some(ALLOCATOR.stats().bytes_allocated as u64);
+    #[cfg(not(feature = "count"))]
+    None
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -3,36 +3,70 @@
 //! ~~~text
 //! layered graph, kernels that do nothing ──> nanoseconds an operator: plain loop, one worker, two, eight
 //! the same, kernels of 0.5 to 50 us      ──> times of the plain loop
+//! the same with a heap for every tensor  ──> nanoseconds a block more
 //! ~~~
 
+use crate::heap::{Blocks, Heap};
 use lowtide::core::operator::{KernelError, Operands, Prepared, Program};
 use lowtide::core::testing::layered_random;
-use lowtide::core::{DType, IndexVec, Plan, Tensor, TensorKind};
+use lowtide::core::{DType, Id, IndexVec, OpId, Plan, Reuse, Tensor, TensorKind};
 use lowtide::{Graph, GraphBuilder, PlanConfig, Session, SessionConfig, TensorRef, check, plan};
 use std::hint::black_box;
 use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const OPERATORS: usize = 2_000;
 const WIDTH: usize = 16;
 const ROUNDS: usize = 15;
+const ALLOCATOR: &str = if cfg!(feature = "mimalloc") { "mimalloc" } else { "malloc" };
 
-/// Prints the table.
+/// Prints the tables.
 pub fn run() -> anyhow::Result<bool> {
     let graph = of_bytes(&layered_random(OPERATORS, WIDTH, 1))?;
-    let planned = plan(&graph, &PlanConfig::default())?.plan;
-    println!("{} operators, {} fences\n", graph.ops().len(), planned.fences());
+    let with_fences = plan(&graph, &PlanConfig::default())?.plan;
+    let safe = plan(&graph, &PlanConfig { reuse: Reuse::Safe, ..PlanConfig::default() })?.plan;
+    let (ops, fences) = (graph.ops().len() as f64, with_fences.fences());
+    let pairs = Blocks::pairs(&graph);
+    println!("{} operators, {fences} fences, {pairs} blocks\n", graph.ops().len());
     println!(
-        "| executor | kernels that do nothing: ns an operator | kernels of 0.5 to 50 us: times of the plain loop |"
+        "| executor | kernels that do nothing: ns an operator | ns a fence | ns a block more | kernels of 0.5 to 50 us: times of the plain loop | times of the plan |"
     );
-    println!("|---|--:|--:|");
-    let ops = graph.ops().len() as f64;
+    println!("|---|--:|--:|--:|--:|--:|");
     let [empty, busy] = [false, true].map(|is_busy| plain(&graph, is_busy));
-    println!("| plain loop | {:.1} | 1 |", empty / ops);
+    println!("| plain loop | {:.1} | | | 1 | |", empty / ops);
     for workers in [1, 2, 8] {
-        let [bare, full] =
-            [session(&graph, &planned, false, workers)?, session(&graph, &planned, true, workers)?];
-        println!("| workers: {workers} | {:.1} | {:.4} |", bare / ops, full / busy);
+        let timed = |plan, is_busy, heap| session(&graph, plan, is_busy, workers, heap);
+        let [free, bare] = [timed(&safe, false, None)?, timed(&with_fences, false, None)?];
+        let planned = timed(&with_fences, true, None)?;
+        let fence = (bare - free) / fences as f64;
+        println!(
+            "| planned, {workers} workers | {:.1} | {fence:.1} | | {:.4} | 1 |",
+            bare / ops,
+            planned / busy
+        );
+        let safely_busy = timed(&safe, true, None)?;
+        println!(
+            "| nothing shared, {workers} workers | {:.1} | | | {:.4} | {:.4} |",
+            free / ops,
+            safely_busy / busy,
+            safely_busy / planned
+        );
+        let heaps: [(_, fn() -> Heap); 2] = [
+            (ALLOCATOR, || Heap::Allocator),
+            ("pool with one lock", || Heap::Pool(Mutex::default())),
+        ];
+        for (name, heap) in heaps {
+            let bare = timed(&safe, false, Some(heap()))?;
+            let full = timed(&safe, true, Some(heap()))?;
+            println!(
+                "| {name}, {workers} workers | {:.1} | | {:.1} | {:.4} | {:.4} |",
+                bare / ops,
+                (bare - free) / pairs as f64,
+                full / busy,
+                full / planned
+            );
+        }
     }
     Ok(true)
 }
@@ -93,11 +127,22 @@ fn plain(graph: &Graph, is_busy: bool) -> f64 {
     })
 }
 
-fn session(graph: &Graph, plan: &Plan, is_busy: bool, workers: usize) -> anyhow::Result<f64> {
+fn session(
+    graph: &Graph,
+    plan: &Plan,
+    is_busy: bool,
+    workers: usize,
+    heap: Option<Heap>,
+) -> anyhow::Result<f64> {
+    let shared = Arc::new((graph.clone(), heap.map(|heap| Blocks::new(graph, heap))));
     let prepared = |(at, op): (usize, &lowtide::Op)| {
-        let time = duration(at, is_busy);
+        let (time, shared) = (duration(at, is_busy), Arc::clone(&shared));
         let kernel = move |_: &mut Operands<'_>| -> Result<(), KernelError> {
+            let (graph, blocks) = &*shared;
+            let id = OpId::from_index(at);
+            blocks.iter().for_each(|blocks| blocks.before(graph, id));
             work(black_box(time));
+            blocks.iter().for_each(|blocks| blocks.after(graph, id));
             Ok(())
         };
         Some(Prepared {

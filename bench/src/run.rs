@@ -117,13 +117,14 @@ fn guarded(loaded: &Loaded, reuse: Reuse) -> anyhow::Result<Vec<Vec<u8>>> {
 
 /// What runs allocate, by the counting allocator, and what is resident during them.
 fn counted(loaded: &Loaded, name: String) -> anyhow::Result<Row> {
+    anyhow::ensure!(crate::allocated().is_some(), "`run` wants the feature `count`");
     let mut session = session(loaded, Reuse::Pack, false)?;
     let arrays = inputs(&session)?;
     let tensors = tensors(&arrays)?;
     let memory = session.memory();
     let before = resident::read();
     resident::reset();
-    let allocated = || Bytes(crate::ALLOCATOR.stats().bytes_allocated as u64);
+    let allocated = || Bytes(crate::allocated().unwrap_or_default());
     let [start, first, all] = session.within(|session| -> anyhow::Result<[Bytes; 3]> {
         let start = allocated();
         session.run(&tensors)?;

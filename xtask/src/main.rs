@@ -106,8 +106,16 @@ fn check() -> Result<(), String> {
 }
 
 fn bench(args: &[&str]) -> Result<(), String> {
-    let fixed = ["run", "--release", "--quiet", "--manifest-path", "bench/Cargo.toml", "--"];
-    cargo(&[&fixed, args].concat())
+    let fixed = ["run", "--release", "--quiet", "--manifest-path", "bench/Cargo.toml"];
+    if args == ["overhead"] {
+        // Under each allocator, without the counters that `run` needs.
+        for features in ["", "mimalloc"] {
+            let chosen = ["--no-default-features", "--features", features, "--"];
+            cargo(&[&fixed[..], &chosen, args].concat())?;
+        }
+        return Ok(());
+    }
+    cargo(&[&fixed[..], &["--"], args].concat())
 }
 
 /// Runs `bench/peers/peers.py` with its packages in `target/peers` and a release build of the command line.
