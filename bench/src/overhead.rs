@@ -26,6 +26,11 @@ pub fn run() -> anyhow::Result<bool> {
     let graph = of_bytes(&layered_random(OPERATORS, WIDTH, 1))?;
     let with_fences = plan(&graph, &PlanConfig::default())?.plan;
     let safe = plan(&graph, &PlanConfig { reuse: Reuse::Safe, ..PlanConfig::default() })?.plan;
+    let without = plan(&graph, &PlanConfig { fences: false, ..PlanConfig::default() })?.plan;
+    println!(
+        "arenas: {} with fences, {} without, {} if nothing is shared",
+        with_fences.stats.arena_bytes, without.stats.arena_bytes, safe.stats.arena_bytes
+    );
     let (ops, fences) = (graph.ops().len() as f64, with_fences.fences());
     let pairs = Blocks::pairs(&graph);
     println!("{} operators, {fences} fences, {pairs} blocks\n", graph.ops().len());
@@ -37,21 +42,20 @@ pub fn run() -> anyhow::Result<bool> {
     println!("| plain loop | {:.1} | | | 1 | |", empty / ops);
     for workers in [1, 2, 8] {
         let timed = |plan, is_busy, heap| session(&graph, plan, is_busy, workers, heap);
-        let [free, bare] = [timed(&safe, false, None)?, timed(&with_fences, false, None)?];
-        let planned = timed(&with_fences, true, None)?;
-        let fence = (bare - free) / fences as f64;
-        println!(
-            "| planned, {workers} workers | {:.1} | {fence:.1} | | {:.4} | 1 |",
-            bare / ops,
-            planned / busy
-        );
-        let safely_busy = timed(&safe, true, None)?;
-        println!(
-            "| nothing shared, {workers} workers | {:.1} | | | {:.4} | {:.4} |",
-            free / ops,
-            safely_busy / busy,
-            safely_busy / planned
-        );
+        let free = timed(&safe, false, None)?;
+        let mut planned = None;
+        for (name, plan) in
+            [("plan", &with_fences), ("plan without fences", &without), ("nothing shared", &safe)]
+        {
+            let [bare, full] = [timed(plan, false, None)?, timed(plan, true, None)?];
+            let planned = *planned.get_or_insert(full);
+            let fence = (bare - free) / fences as f64;
+            let fence = if name == "plan" { format!("{fence:.1}") } else { String::new() };
+            let (bare, loops, plans) = (bare / ops, full / busy, full / planned);
+            println!(
+                "| {name}, workers: {workers} | {bare:.1} | {fence} | | {loops:.4} | {plans:.4} |"
+            );
+        }
         let heaps: [(_, fn() -> Heap); 2] = [
             (ALLOCATOR, || Heap::Allocator),
             ("pool with one lock", || Heap::Pool(Mutex::default())),
@@ -59,12 +63,11 @@ pub fn run() -> anyhow::Result<bool> {
         for (name, heap) in heaps {
             let bare = timed(&safe, false, Some(heap()))?;
             let full = timed(&safe, true, Some(heap()))?;
+            let block = (bare - free) / pairs as f64;
+            let plans = full / planned.unwrap_or(full);
+            let (bare, loops) = (bare / ops, full / busy);
             println!(
-                "| {name}, {workers} workers | {:.1} | | {:.1} | {:.4} | {:.4} |",
-                bare / ops,
-                (bare - free) / pairs as f64,
-                full / busy,
-                full / planned
+                "| {name}, workers: {workers} | {bare:.1} | | {block:.1} | {loops:.4} | {plans:.4} |"
             );
         }
     }

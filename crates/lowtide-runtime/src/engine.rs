@@ -8,7 +8,7 @@ use crate::RunError;
 use crate::arena::{Given, Shared, Spare};
 use crate::bind::Bound;
 use crate::cells::Cells;
-use crate::history::History;
+use crate::history;
 use crate::redzone::Zones;
 use crate::tensor::{TensorRef, TensorSpec};
 use crate::weights::Weights;
@@ -61,13 +61,7 @@ impl Engine {
         when: String,
         ran: impl IntoIterator<Item = &'r Ran>,
     ) -> RunError {
-        let mut rows: Vec<&Ran> = ran.into_iter().collect();
-        rows.sort_by_key(|row| row.end);
-        let mut history = History::for_run(&self.graph, &self.plan);
-        for row in rows {
-            history.record_all(&self.graph, &self.plan, row);
-        }
-        let history = history.near(&self.graph, &self.plan, bytes.clone(), NEAR);
+        let history = history::near(&self.graph, &self.plan, ran, bytes.clone(), NEAR);
         RunError::Damaged { start: bytes.start, end: bytes.end, when, history }
     }
 }

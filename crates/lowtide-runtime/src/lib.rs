@@ -23,7 +23,7 @@
 //! | `session`, `shared_arena` | inputs to outputs, in memory of its own or lent |
 //! | `sessions` | calls from several threads to sessions |
 //! | `redzone` | a plan to the bytes that nobody holds, in which a wrong write shows |
-//! | `history` | writes to what a block held lately |
+//! | `history` | what has run to what a block held lately |
 //! | `doctor` | a plan that nobody has judged, and safe mode, to the first tensor that differs and who is to blame |
 
 #[cfg(target_endian = "big")]
@@ -59,7 +59,6 @@ mod workers;
 
 pub use diagnosis::{Cause, Diagnosis, Difference, Finding, Stay, Use};
 pub use doctor::{DoctorError, diagnose, input_specs};
-pub use history::{History, Recorded};
 pub use meaning::NoMeaning;
 pub use memory::{Block, HostMemory, LimitedMemory, Memory, MemoryError};
 pub use session::{Canceller, MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
