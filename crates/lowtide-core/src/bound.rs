@@ -46,7 +46,8 @@ pub enum Proof {
     },
     /// Certificate, for one schedule: these buffers alone need that much, as trying all placements shows.
     Items(Box<[BufferId]>),
-    /// No certificate: a search of the planner has found nothing below, and came to its end.
+    /// No certificate: a search of the planner has found nothing below, and came to its end; or, without fences, buffers
+    /// of which data orders no two need that much.
     Search,
 }
 

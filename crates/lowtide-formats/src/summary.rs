@@ -124,6 +124,9 @@ pub struct WorkersRow {
     /// The arena if bytes are used again only where data orders it; none if the mode has no such plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfenced_arena_bytes: Option<u64>,
+    /// Without fences the same buffers need so much at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfenced_bound_bytes: Option<u64>,
     /// The plan on 1, 2, 4, 8 and as many workers as were asked for.
     pub by_workers: Vec<ByWorkersRow>,
 }

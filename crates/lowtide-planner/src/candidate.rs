@@ -83,7 +83,12 @@ impl Candidate {
 
     /// Places everything so that no fence is needed.
     pub(crate) fn set_apart(&mut self, graph: &Graph, config: &PlanConfig, meter: &mut Meter<'_>) {
-        self.placement = place_apart(graph, self, config, meter);
+        let (placement, least) = place_apart(graph, self, config, meter);
+        self.placement = placement;
+        // As with zones everywhere, a plan's bound is one for its buffers.
+        if least > self.bound.bytes && config.red_zone == Bytes::ZERO {
+            self.bound = Bound { bytes: least, proof: Proof::Search };
+        }
         self.placement.size = self.placement.size.max(self.bound.bytes);
     }
 

@@ -105,6 +105,7 @@ fn workers_row(graph: &Graph, planned: &Planned, config: &PlanConfig, least: f64
         fenced_critical_path_seconds: fenced.critical_path(),
         fenced_arena_bytes: arena(with),
         unfenced_arena_bytes: arena(without),
+        unfenced_bound_bytes: without.map(|plan| plan.placement_bound.bytes.0),
         by_workers: counts.into_iter().map(row).collect(),
     }
 }

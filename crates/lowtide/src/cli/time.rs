@@ -149,6 +149,7 @@ fn by_workers(text: &mut String, figures: &PlanSummary, row: &WorkersRow) {
     };
     line("", "with fences", "without fences");
     line("arena", &arena(row.fenced_arena_bytes), &arena(row.unfenced_arena_bytes));
+    line("  at least", "", &arena(row.unfenced_bound_bytes));
     line("critical path", &seconds(row.fenced_critical_path_seconds), &seconds(path));
     for by in &row.by_workers {
         let name = format!("on {} worker{}", by.workers, if by.workers == 1 { "" } else { "s" });
