@@ -30,6 +30,29 @@ fn the_arena_grows_where_time_is_short_and_the_makespan_is_within_the_limit() {
 }
 
 #[test]
+fn both_plans_stand_side_by_side_whichever_is_asked_for() {
+    let with = plan(&["--workers", "2"]);
+    let without = plan(&["--workers", "2", "--no-fences"]);
+    assert!(number(&with, "fences") > 0);
+    assert_eq!(number(&without, "fences"), 0);
+    assert_eq!(number(&with, "fenced_arena_bytes"), number(&with, "arena_bytes"));
+    assert_eq!(number(&without, "unfenced_arena_bytes"), number(&without, "arena_bytes"));
+    for json in [&with, &without] {
+        let [fenced, arena, bound] =
+            ["fenced_arena_bytes", "unfenced_arena_bytes", "unfenced_bound_bytes"]
+                .map(|field| number(json, field));
+        assert!(fenced < bound && bound <= arena, "{json}");
+        let [fenced, alone] = ["fenced_critical_path_seconds", "critical_path_seconds"]
+            .map(|field| real(json, field));
+        assert!(alone < fenced, "{json}");
+    }
+    let text = run(0, &["plan", &model("swiftnet_like.onnx"), "--workers", "2"]);
+    assert!(text.contains("times the arena, and on 2 workers"), "{text}");
+    let error = refused(&["plan", &model("chain_small.onnx"), "--mode", "colour", "--no-fences"]);
+    assert!(error.contains("mode colour has no plan without fences"), "{error}");
+}
+
+#[test]
 fn a_faster_machine_takes_less_time_for_the_same_graph() {
     let slow = plan(&["--machine", "flops=1e9"]);
     let fast = plan(&["--machine", "flops=1e12,bandwidth=1e12,overhead=0"]);
