@@ -35,6 +35,7 @@ mod origins;
 mod plan;
 mod problem;
 mod ran;
+mod reach;
 mod shape;
 mod spaces;
 mod step;
@@ -60,6 +61,7 @@ pub use order::{Order, OrderError, Readiness, Schedule};
 pub use plan::{Event, Owner, Plan, PlanStats, Reuse};
 pub use problem::{Item, Placement, Problem, ProblemError, Rect, Rects};
 pub use ran::Ran;
+pub use reach::Reach;
 pub use shape::{DType, Dim, Size, element_count};
 pub use spaces::{
     MAX_SPACES, SpacesError, SpacesPlacement, SpacesProblem, Spill, SpillReason, Stay,

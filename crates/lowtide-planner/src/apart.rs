@@ -14,12 +14,11 @@
 
 use crate::candidate::Candidate;
 use crate::meter::Meter;
-use crate::reach::Reach;
 use crate::share::Layout;
 use crate::{PlanConfig, random};
 use lowtide_core::{
-    Align, BufferId, Bytes, Graph, Id, IndexVec, Occupant, OpId, Order, Placement, ResidenceId,
-    TensorKind,
+    Align, BufferId, Bytes, Graph, Id, IndexVec, Occupant, OpId, Order, Placement, Reach,
+    ResidenceId, TensorKind,
 };
 use std::cmp::Reverse;
 

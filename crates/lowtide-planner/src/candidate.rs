@@ -81,8 +81,11 @@ impl Candidate {
         (self.placement, self.bound, self.steps) = (placement, bound, steps);
     }
 
-    /// Places everything so that no fence is needed.
+    /// Places everything so that no fence is needed, unless it lies so already.
     pub(crate) fn set_apart(&mut self, graph: &Graph, config: &PlanConfig, meter: &mut Meter<'_>) {
+        if self.plan(graph, config, &Bound::NONE).fences() == 0 {
+            return;
+        }
         let (placement, least) = place_apart(graph, self, config, meter);
         self.placement = placement;
         // As with zones everywhere, a plan's bound is one for its buffers.

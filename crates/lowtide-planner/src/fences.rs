@@ -8,10 +8,11 @@
 //! Runs are looked at in their order. For each byte of the arena it is known who wrote it last and who has read it since;
 //! what a run has to come after, and is not led to by data or by fences that are there already, gets one, the latest
 //! first, so that no fence follows from others. Cost: near-linear. Each look backwards ends at the earliest run in question
-//! or when it has seen so many runs; then a fence more is better than a longer look.
+//! or when it has seen so many runs; then what data alone does not order ([`Reach`]) gets a fence: one more is better than a
+//! longer look.
 
 use lowtide_core::{
-    Bytes, Event, Graph, Id, IndexVec, Lists, Occupant, Plan, ResidenceId, RunId, Sharing,
+    Bytes, Event, Graph, Id, IndexVec, Lists, Occupant, Plan, Reach, ResidenceId, RunId, Sharing,
     SpaceKind, TensorKind,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,8 @@ fn fences(graph: &Graph, plan: &Plan) -> Lists<RunId, RunId> {
     let mut runs = IndexVec::filled(graph.ops().len(), None);
     let mut bytes = Shadow::with_inputs(graph, plan);
     let mut past = Past::new(plan.schedule.len());
+    // What data orders, for what looks do not show; only where each operator runs once.
+    let (mut reach, runs_once) = (None, plan.schedule.len() == graph.ops().len());
     let mut fences = Lists::new();
     for (run, &op) in plan.schedule.iter_enumerated() {
         let used = Used::of(graph, plan, run);
@@ -54,7 +57,13 @@ fn fences(graph: &Graph, plan: &Plan) -> Lists<RunId, RunId> {
         let mut data: Vec<RunId> =
             graph.predecessors(op).into_iter().filter_map(|op| runs[op]).collect();
         data.sort_unstable();
-        fences.push(past.add(data, wanted));
+        let mut is_ordered = |other: RunId| {
+            runs_once && {
+                let reach = reach.get_or_insert_with(|| Reach::new(graph));
+                reach.is_before(plan.op(other), op)
+            }
+        };
+        fences.push(past.add(data, wanted, &mut is_ordered));
         runs[op] = Some(run);
         for range in used.reads {
             bytes.read(range, run);
@@ -234,7 +243,13 @@ impl Past {
     }
 
     /// Adds the next run, which waits for `data`, sorted; returns the fences that make it wait for all that is wanted.
-    fn add(&mut self, data: Vec<RunId>, wanted: BTreeSet<RunId>) -> Vec<RunId> {
+    /// Where looks were cut short, `is_ordered` is asked.
+    fn add(
+        &mut self,
+        data: Vec<RunId>,
+        wanted: BTreeSet<RunId>,
+        is_ordered: &mut dyn FnMut(RunId) -> bool,
+    ) -> Vec<RunId> {
         let run = RunId::from_index(self.waits.len());
         let mut fences = Vec::new();
         if let Some(&least) = wanted.first() {
@@ -242,7 +257,7 @@ impl Past {
             self.see(run, least, data.clone(), &mut looks);
             for other in wanted.into_iter().rev().filter(|other| data.binary_search(other).is_err())
             {
-                if self.seen[other] != Some(run) {
+                if self.seen[other] != Some(run) && !(looks == 0 && is_ordered(other)) {
                     fences.push(other);
                     self.see(run, least, vec![other], &mut looks);
                 }

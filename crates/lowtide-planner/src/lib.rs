@@ -27,7 +27,6 @@ mod order;
 mod pack;
 mod plan;
 mod random;
-mod reach;
 mod red_zone;
 mod share;
 mod time;

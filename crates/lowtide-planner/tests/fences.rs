@@ -77,6 +77,28 @@ fn where_only_data_lets_bytes_be_used_again_nothing_waits() {
     assert!(together < apart && apart < safe, "{together} < {apart} < {safe}");
 }
 
+/// Far back too, where a look would be long: in a chain data orders everything.
+#[test]
+fn a_long_chain_needs_no_fence_and_no_larger_arena_without() {
+    let mut b = GraphBuilder::new("chain");
+    let mut last = b.input("x", Size::Fixed(Bytes(64)));
+    for at in 0..10_000_u64 {
+        let size = if at % 9_000 == 1 { 4096 } else { 64 + 64 * (at % 7) };
+        let next = b.computed(format!("t{at}"), Size::Fixed(Bytes(size)));
+        b.op(Op::new(format!("{at}"), "Op", [last], [next]));
+        last = next;
+    }
+    b.output(last);
+    let graph = b.finish().unwrap();
+    let config = PlanConfig { order: OrderRule::File, ..PlanConfig::default() };
+    let plans = [true, false].map(|fences| {
+        let plan = plan(&graph, &PlanConfig { fences, ..config.clone() }).unwrap().plan;
+        assert_eq!(plan.fences(), 0);
+        check(&graph, plan).unwrap()
+    });
+    assert_eq!(plans[0].plan().stats.arena_bytes, plans[1].plan().stats.arena_bytes);
+}
+
 /// The caller has written an input before the first run: what comes over it waits for those that read it.
 #[test]
 fn an_input_in_the_arena_is_read_before_something_comes_over_it() {

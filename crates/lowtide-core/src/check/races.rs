@@ -10,18 +10,22 @@
 //! written. Bytes of pools and of the caller are used by one tensor each, which data orders.
 //!
 //! Cost: near-linear. Looks backwards through what a run waits for, no further than the earliest run that it has to come
-//! after; all looks together are limited, and what cannot be shown within that needs a fence of its own.
+//! after; all looks together are limited, and what is not shown within that has to be ordered by data alone ([`Reach`]), or
+//! needs a fence of its own.
 
 use super::shadow::{Address, Range, Region, Segments};
 use super::{Fault, op_label};
 use crate::{
-    Bytes, Event, Graph, Id, IndexVec, Lists, Occupant, Plan, ResidenceId, RunId, Sharing,
+    Bytes, Event, Graph, Id, IndexVec, Lists, Occupant, Plan, Reach, ResidenceId, RunId, Sharing,
     SpaceKind, TensorId, TensorKind,
 };
 use std::collections::BTreeSet;
 
 /// Looks at runs, for each run of the plan and for a plan at least.
 const LOOKS: (u64, u64) = (512, 1 << 23);
+
+/// After a longer look, what data alone orders is asked first.
+const LONG: u64 = 1 << 12;
 
 /// Judges a plan whose replay found no fault.
 pub(super) fn judge(graph: &Graph, plan: &Plan, faults: &mut Vec<Fault>) {
@@ -53,6 +57,8 @@ struct Races<'a> {
     /// The last access to each byte: a place in `accesses`.
     last: Segments<u32>,
     past: Past,
+    /// What data orders, once looks get long.
+    reach: Option<Reach>,
 }
 
 impl<'a> Races<'a> {
@@ -68,8 +74,10 @@ impl<'a> Races<'a> {
             runs[op] = Some(run);
         }
         let budget = LOOKS.1 + LOOKS.0 * plan.schedule.len() as u64;
-        let past = Past { waits, seen: IndexVec::filled(plan.schedule.len(), None), budget };
-        let mut races = Self { graph, plan, accesses: Vec::new(), last: Segments::new(), past };
+        let seen = IndexVec::filled(plan.schedule.len(), None);
+        let past = Past { waits, seen, budget, is_long: false };
+        let mut races =
+            Self { graph, plan, accesses: Vec::new(), last: Segments::new(), past, reach: None };
         races.note_inputs();
         Some(races)
     }
@@ -96,7 +104,14 @@ impl<'a> Races<'a> {
             self.accesses_of(range, &mut wanted);
         }
         wanted.remove(&run);
-        for missing in self.past.missing(run, &wanted) {
+        if self.past.is_long {
+            wanted.retain(|&other| !self.is_ordered(other, run));
+        }
+        let mut missing = self.past.missing(run, &wanted);
+        if self.past.is_long {
+            missing.retain(|&other| !self.is_ordered(other, run));
+        }
+        for missing in missing {
             let [op, other] = [run, missing].map(|run| op_label(self.graph, self.plan.op(run)));
             let (step, other_step) = (run.step(), missing.step());
             faults.push(Fault::Unordered { op, step, other, other_step });
@@ -107,6 +122,15 @@ impl<'a> Races<'a> {
         for range in writes {
             let access = self.push(Access { run: Some(run), follows: None });
             self.last.set(range, access);
+        }
+    }
+
+    /// Whether data alone orders two runs. Not asked where an operator runs again: then its runs are not its operators.
+    fn is_ordered(&mut self, one: RunId, other: RunId) -> bool {
+        let runs_once = self.plan.schedule.len() == self.graph.ops().len();
+        runs_once && {
+            let reach = self.reach.get_or_insert_with(|| Reach::new(self.graph));
+            reach.is_before(self.plan.op(one), self.plan.op(other))
         }
     }
 
@@ -229,6 +253,8 @@ struct Past {
     /// Of each run, the last one from which it was seen.
     seen: IndexVec<RunId, Option<RunId>>,
     budget: u64,
+    /// A look was long, or there are none left.
+    is_long: bool,
 }
 
 impl Past {
@@ -239,6 +265,7 @@ impl Past {
             wanted.iter().copied().filter(|other| !direct.contains(other)).collect();
         let Some(&least) = open.first() else { return open };
         let mut ways: Vec<RunId> = direct.into_iter().collect();
+        let before = self.budget;
         while let Some(at) = ways.pop() {
             if at < least || self.seen[at] == Some(run) || self.budget == 0 {
                 continue;
@@ -247,6 +274,7 @@ impl Past {
             self.budget = self.budget.saturating_sub(1 + self.waits[at].len() as u64);
             ways.extend_from_slice(&self.waits[at]);
         }
+        self.is_long |= before - self.budget > LONG || self.budget == 0;
         open.retain(|&other| self.seen[other] != Some(run));
         open
     }

@@ -10,8 +10,7 @@
 
 use super::bodies::Bodies;
 use crate::PlanConfig;
-use crate::reach::Reach;
-use lowtide_core::{Graph, Lists, Op, OpId, Reuse, Sharing, TensorId};
+use lowtide_core::{Graph, Lists, Op, OpId, Reach, Reuse, Sharing, TensorId};
 use std::collections::BTreeSet;
 
 /// An output that may be written over a storage, if that dies.

@@ -10,7 +10,7 @@
 //! chains only the longest are looked at, and what lies on others counts as not ordered, which is always safe.
 //! Source: Jagadish, A compression technique to materialize transitive closure, 1990, with greedy chains.
 
-use lowtide_core::{Graph, Id, IndexVec, OpId};
+use crate::{Graph, Id, IndexVec, OpId};
 use std::cmp::Reverse;
 
 /// Numbers that are kept at most: 256 MiB of them.
@@ -18,7 +18,7 @@ const MOST_NUMBERS: usize = 1 << 26;
 
 /// What is before what by data and mutations alone.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach {
+pub struct Reach {
     /// On which chain an operator is, and how many are on it up to and with it; none on chains that are not kept.
     places: IndexVec<OpId, Option<(usize, u32)>>,
     /// For each operator a row: of each chain that is kept, how many come before it.
@@ -27,7 +27,8 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    pub(crate) fn new(graph: &Graph) -> Self {
+    /// Of all operators of a graph.
+    pub fn new(graph: &Graph) -> Self {
         let order = graph.file_order();
         let waits: IndexVec<OpId, Vec<OpId>> =
             graph.ops().ids().map(|op| graph.predecessors(op)).collect();
@@ -60,7 +61,7 @@ impl Reach {
     }
 
     /// Whether `one` is over before `other` begins in every run.
-    pub(crate) fn is_before(&self, one: OpId, other: OpId) -> bool {
+    pub fn is_before(&self, one: OpId, other: OpId) -> bool {
         let Some((chain, place)) = self.places[one] else { return false };
         place <= self.before[other.index() * self.chains + chain]
     }
@@ -90,8 +91,8 @@ fn chains(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{Limits, graph, layered_random, random_bytes};
     use arbitrary::Unstructured;
-    use lowtide_core::testing::{Limits, graph, layered_random, random_bytes};
 
     /// All that comes before, by walking.
     fn walked(graph: &Graph, op: OpId) -> Vec<bool> {
