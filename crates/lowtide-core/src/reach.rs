@@ -16,14 +16,19 @@ use std::cmp::Reverse;
 /// Numbers that are kept at most: 256 MiB of them.
 const MOST_NUMBERS: usize = 1 << 26;
 
+/// A chain, and how many are on it up to and with this one.
+type Place = (usize, u32);
+
 /// What is before what by data and mutations alone.
 #[derive(Clone, Debug)]
 pub struct Reach {
-    /// On which chain an operator is, and how many are on it up to and with it; none on chains that are not kept.
-    places: IndexVec<OpId, Option<(usize, u32)>>,
+    /// On which chain an operator is, and how many are on it up to and with it; none where nothing comes after, and on chains
+    /// that are not kept.
+    places: IndexVec<OpId, Option<Place>>,
     /// For each operator a row: of each chain that is kept, how many come before it.
     before: Vec<u32>,
     chains: usize,
+    is_complete: bool,
 }
 
 impl Reach {
@@ -40,8 +45,9 @@ impl Reach {
         for (name, &chain) in longest[..kept].iter().enumerate() {
             names[chain] = Some(name);
         }
-        let named = |&(chain, place): &(usize, u32)| Some((names[chain]?, place));
-        let places: IndexVec<OpId, Option<(usize, u32)>> = chain_of.iter().map(named).collect();
+        let named =
+            |place: &Option<Place>| place.and_then(|(chain, place)| Some((names[chain]?, place)));
+        let places: IndexVec<OpId, Option<Place>> = chain_of.iter().map(named).collect();
         let mut before = vec![0; kept * graph.ops().len()];
         let mut row = vec![0_u32; kept];
         for &op in order.schedule() {
@@ -57,7 +63,7 @@ impl Reach {
             }
             before[op.index() * kept..(op.index() + 1) * kept].copy_from_slice(&row);
         }
-        Self { places, before, chains: kept }
+        Self { places, before, chains: kept, is_complete: kept == lengths.len() }
     }
 
     /// Whether `one` is over before `other` begins in every run.
@@ -65,25 +71,39 @@ impl Reach {
         let Some((chain, place)) = self.places[one] else { return false };
         place <= self.before[other.index() * self.chains + chain]
     }
+
+    /// Whether what is not known to be ordered is not ordered.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Whether it is over before any other begins in every run, as far as is known.
+    pub fn is_before_any(&self, op: OpId) -> bool {
+        self.places[op].is_some()
+    }
 }
 
-/// The chain and place of each operator, and how long the chains are.
+/// The chain and place of each operator that any other waits for, and how long the chains are.
 fn chains(
     order: &[OpId],
     waits: &IndexVec<OpId, Vec<OpId>>,
-) -> (IndexVec<OpId, (usize, u32)>, Vec<u32>) {
-    let mut places = IndexVec::filled(order.len(), (0, 0));
+) -> (IndexVec<OpId, Option<Place>>, Vec<u32>) {
+    let mut is_waited_for = IndexVec::<OpId, bool>::filled(order.len(), false);
+    for &op in waits.iter().flatten() {
+        is_waited_for[op] = true;
+    }
+    let mut places: IndexVec<OpId, Option<Place>> = IndexVec::filled(order.len(), None);
     let mut lengths: Vec<u32> = Vec::new();
-    for &op in order {
+    for &op in order.iter().filter(|&&op| is_waited_for[op]) {
         // The latest first: it is the nearest.
-        let ends = waits[op].iter().rev().map(|&other| places[other]);
-        let end = { ends }.find(|&(chain, place): &(usize, u32)| lengths[chain] == place);
+        let ends = waits[op].iter().rev().filter_map(|&other| places[other]);
+        let end = { ends }.find(|&(chain, place): &Place| lengths[chain] == place);
         let (chain, place) = end.unwrap_or((lengths.len(), 0));
         if place == 0 {
             lengths.push(0);
         }
         lengths[chain] = place + 1;
-        places[op] = (chain, place + 1);
+        places[op] = Some((chain, place + 1));
     }
     (places, lengths)
 }
@@ -108,11 +128,16 @@ mod tests {
 
     fn judge(graph: &Graph) {
         let reach = Reach::new(graph);
+        let mut is_before_any = vec![false; graph.ops().len()];
         for other in graph.ops().ids() {
             let seen = walked(graph, other);
             for one in graph.ops().ids() {
                 assert_eq!(reach.is_before(one, other), seen[one.index()], "{one} {other}");
+                is_before_any[one.index()] |= seen[one.index()];
             }
+        }
+        for op in graph.ops().ids() {
+            assert_eq!(reach.is_before_any(op), is_before_any[op.index()], "{op}");
         }
     }
 

@@ -29,6 +29,7 @@ mod plan;
 mod random;
 mod red_zone;
 mod share;
+mod skyline;
 mod time;
 mod tradeoff;
 

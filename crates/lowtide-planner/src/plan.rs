@@ -11,6 +11,7 @@ use crate::{
     red_zone, score_order,
 };
 use lowtide_core::{Bound, Bytes, Graph, Order, Plan, Proof, Reuse};
+use std::collections::BTreeSet;
 
 /// A plan and what was learned on the way.
 #[derive(Clone, Debug, PartialEq)]
@@ -337,21 +338,15 @@ impl<'a> Planner<'a> {
         if config.fences || config.reuse != Reuse::Pack {
             return;
         }
-        let mut promising = self.promising();
-        promising.sort_unstable();
-        promising.dedup();
-        let mut apart = Vec::new();
-        for (left, at) in (1..=promising.len() as u64).rev().zip(promising) {
-            let share = meter.left() / left;
+        let promising: BTreeSet<usize> = self.promising().into_iter().collect();
+        let all = std::mem::take(&mut self.candidates).into_iter().enumerate();
+        self.candidates =
+            all.filter(|(at, _)| promising.contains(at)).map(|(_, one)| one).collect();
+        for (left, at) in (1..=self.candidates.len()).rev().zip(0..) {
+            let share = meter.left() / left as u64;
             let candidate = &mut self.candidates[at];
             meter.with_at_most(share, |meter| candidate.set_apart(self.graph, config, meter));
-            apart.push(at);
         }
-        let mut at = 0;
-        self.candidates.retain(|_| {
-            at += 1;
-            apart.contains(&(at - 1))
-        });
         self.sort();
         self.note_best();
     }

@@ -167,7 +167,8 @@ pub(super) struct PlannerArgs {
     /// Never write the parts of a concat straight into it, nor leave the pieces of a split where they are.
     #[arg(long)]
     no_parts: bool,
-    /// Use bytes again only where data orders it, so that no worker waits for the sake of bytes; a larger arena.
+    /// Use bytes again only where data orders it, so that no worker waits for the sake of bytes; a larger arena. Not in
+    /// mode colour.
     #[arg(long)]
     no_fences: bool,
     /// Who owns the memory of the model's inputs.
