@@ -22,6 +22,7 @@
 //! | `cells` | in guard mode, runs that are over to bytes that are poisoned |
 //! | `session`, `shared_arena` | inputs to outputs, in memory of its own or lent |
 //! | `sessions` | calls from several threads to sessions |
+//! | `pool` | sizes that are known only when an operator runs to blocks of memory |
 //! | `redzone` | a plan to the bytes that nobody holds, in which a wrong write shows |
 //! | `history` | what has run to what a block held lately |
 //! | `doctor` | a plan that nobody has judged, and safe mode, to the first tensor that differs and who is to blame |
@@ -36,6 +37,7 @@ mod cells;
 mod diagnosis;
 mod doctor;
 mod engine;
+mod faulty;
 mod guard;
 mod handover;
 mod history;
@@ -43,6 +45,7 @@ mod lives;
 mod marks;
 mod meaning;
 mod memory;
+mod pool;
 mod probe;
 mod redzone;
 mod report;
@@ -59,8 +62,13 @@ mod workers;
 
 pub use diagnosis::{Cause, Diagnosis, Difference, Finding, Stay, Use};
 pub use doctor::{DoctorError, diagnose, input_specs};
+pub use faulty::{Fault, FaultyMemory, Given, Ledger};
 pub use meaning::NoMeaning;
 pub use memory::{Block, HostMemory, LimitedMemory, Memory, MemoryError};
+pub use pool::{
+    ClassStats, ClassesError, Compaction, Pool, PoolBlock, PoolConfig, PoolError, PoolStats,
+    SizeClasses,
+};
 pub use session::{Canceller, MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
 pub use sessions::Sessions;
 pub use shared_arena::SharedArena;

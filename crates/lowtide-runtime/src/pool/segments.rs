@@ -1,0 +1,183 @@
+//! [`Segments`]: spans with memory under them.
+//!
+//! ~~~text
+//! class 5 MiB, no span ──> below the limit? map a segment ──> spans.take
+//!                            no: give idle ones back first; else say what is free
+//! ~~~
+
+use super::spans::{Place, SpanId, Spans};
+use super::{PoolConfig, PoolError};
+use crate::memory::{Block, Memory, MemoryError};
+use lowtide_core::{Align, Bytes};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Segments are multiples of this.
+fn page() -> Align {
+    Align::new(4096).expect("a power of two")
+}
+
+/// A segment takes at least such a part of what there is already, so that there are few.
+const GROWTH: u64 = 8;
+
+/// Memory of a segment.
+#[derive(Debug)]
+struct Mapped {
+    /// Kept, to be given back; its bytes are reached by the address alone.
+    _block: Box<dyn Block>,
+    base: AtomicPtr<u8>,
+}
+
+/// An idle segment is too large if it is so many times what was held at most.
+const TOO_LARGE: u64 = 4;
+
+#[derive(Debug)]
+pub(super) struct Segments {
+    pub(super) spans: Spans,
+    memory: Box<dyn Memory>,
+    mapped: Vec<Option<Mapped>>,
+    limit: Bytes,
+    least: Bytes,
+    idle_runs: u32,
+    /// Ends of runs since the last look at what is idle.
+    runs: u32,
+    /// The most that was mapped.
+    pub(super) peak: u64,
+    /// How often memory was mapped, and given back.
+    pub(super) grown: u64,
+    pub(super) released: u64,
+    /// How often blocks were moved together, and how many bytes of them.
+    pub(super) compactions: u64,
+    pub(super) moved: u64,
+}
+
+impl Segments {
+    pub(super) fn new(config: &PoolConfig, memory: Box<dyn Memory>) -> Self {
+        Self {
+            spans: Spans::new(config.classes.clone(), config.joins),
+            memory,
+            mapped: Vec::new(),
+            limit: config.limit,
+            least: config.segment,
+            idle_runs: config.idle_runs,
+            runs: 0,
+            peak: 0,
+            grown: 0,
+            released: 0,
+            compactions: 0,
+            moved: 0,
+        }
+    }
+
+    /// A block of a class, in a new segment if there is no span for it. What was asked for is for the message.
+    pub(super) fn take(&mut self, class: usize, wanted: Bytes) -> Result<SpanId, PoolError> {
+        if !self.spans.has(class) {
+            self.grow(self.spans.classes().size(class), wanted)?;
+        }
+        Ok(self.spans.take(class).expect("there is a span that is large enough"))
+    }
+
+    /// Where a block lies.
+    pub(super) fn address(&self, id: SpanId) -> *mut u8 {
+        self.address_of(self.spans.place(id))
+    }
+
+    /// Where a place is.
+    pub(super) fn address_of(&self, place: Place) -> *mut u8 {
+        let mapped = self.mapped[place.segment as usize].as_ref().expect("spans lie in segments");
+        let start = usize::try_from(place.start).expect("it is mapped");
+        mapped.base.load(Ordering::Relaxed).wrapping_add(start)
+    }
+
+    /// The end of a run; after some of them the most that was held in these.
+    pub(super) fn end_run(&mut self) -> Option<Bytes> {
+        self.runs += 1;
+        if self.idle_runs == 0 || self.runs < self.idle_runs {
+            return None;
+        }
+        self.runs = 0;
+        Some(Bytes(self.spans.restart_peak()))
+    }
+
+    /// Gives idle segments back, the latest first, as long as so many bytes stay; also one that is so much larger that a new one
+    /// in its place is worth it. How many bytes.
+    pub(super) fn release(&mut self, keep: Bytes) -> Bytes {
+        let mut idle: Vec<(u32, Bytes)> = self.spans.idle().collect();
+        idle.reverse();
+        let mut released = Bytes::ZERO;
+        for (segment, bytes) in idle {
+            let is_beyond = Bytes(self.spans.total).saturating_sub(bytes) >= keep;
+            if is_beyond || bytes.0 / TOO_LARGE > keep.0.max(self.least.0) {
+                released += self.unmap(segment);
+            }
+        }
+        released
+    }
+
+    fn unmap(&mut self, segment: u32) -> Bytes {
+        let bytes = self.spans.remove_segment(segment);
+        self.mapped[segment as usize] = None;
+        self.released += 1;
+        bytes
+    }
+
+    /// Maps a segment for a block of so many bytes.
+    fn grow(&mut self, bytes: Bytes, wanted: Bytes) -> Result<(), PoolError> {
+        let full = |bytes: Bytes| bytes.align_up(page()).unwrap_or(bytes);
+        let least = full(bytes);
+        let generous = full(Bytes((self.spans.total / GROWTH).max(self.least.0).max(least.0)));
+        if self.room() < least {
+            self.make_room(least);
+        }
+        if self.room() < least {
+            return Err(self.exhausted(wanted));
+        }
+        let first = if self.room() < generous { least } else { generous };
+        match self.map(first) {
+            Err(_) if first > least => Ok(self.map(least)?),
+            done => Ok(done?),
+        }
+    }
+
+    /// What may still be mapped.
+    fn room(&self) -> Bytes {
+        self.limit.saturating_sub(Bytes(self.spans.total))
+    }
+
+    /// Gives idle segments back, none of which is large enough, until there is room for a new one, if they suffice.
+    fn make_room(&mut self, bytes: Bytes) {
+        let idle: Vec<(u32, Bytes)> = self.spans.idle().collect();
+        if self.room() + idle.iter().map(|row| row.1).sum() < bytes {
+            return;
+        }
+        for (segment, _) in idle {
+            if self.room() < bytes {
+                self.unmap(segment);
+            }
+        }
+    }
+
+    fn map(&mut self, bytes: Bytes) -> Result<(), MemoryError> {
+        let mut block = self.memory.reserve(bytes, page())?;
+        let address = block.address();
+        let memory = block.host_mut().ok_or(MemoryError::NotHost)?;
+        if (memory.len() as u64) < bytes.0 || !address.is_multiple_of(page().bytes().0) {
+            return Err(MemoryError::TooLarge { bytes });
+        }
+        let base = AtomicPtr::new(memory.as_mut_ptr());
+        let segment = self.spans.add_segment(bytes) as usize;
+        if segment >= self.mapped.len() {
+            self.mapped.resize_with(segment + 1, || None);
+        }
+        self.mapped[segment] = Some(Mapped { _block: block, base });
+        self.peak = self.peak.max(self.spans.total);
+        self.grown += 1;
+        Ok(())
+    }
+
+    fn exhausted(&self, wanted: Bytes) -> PoolError {
+        let held = Bytes(self.spans.held);
+        let largest = self.spans.largest_hole().max(self.room());
+        let free = self.limit.saturating_sub(held);
+        PoolError::Exhausted { wanted, free, largest, limit: self.limit }
+    }
+}

@@ -1,0 +1,581 @@
+//! [`Spans`]: who holds which bytes of the segments. Numbers only: no byte is touched here.
+//!
+//! ~~~text
+//! segment 0   [ held 3 ][ free ........ ][ held 1 ][ free .. ]
+//!                          |                          |
+//! lists by class   640 ────┘              320 ────────┘          the bitmap says which lists are not empty
+//! ~~~
+//! A request takes from the list of its class, or from the next one that is not empty: then it is lent a part, and what is
+//! left waits in the list of its own size. When what was lent is free again it joins its free neighbours and so goes home; a
+//! free span never has a free neighbour. Every operation takes constant time; looking for a list is one bit scan.
+//! Source: Masmano, Ripoll, Crespo and Real, TLSF: a new dynamic memory allocator for real-time systems, 2004, with the steps
+//! between classes as its second level; boundary tags after Knuth.
+
+use super::classes::{MOST_CLASSES, SizeClasses};
+use lowtide_core::Bytes;
+
+/// A span, free or held.
+pub(super) type SpanId = u32;
+
+/// No span.
+const NONE: SpanId = SpanId::MAX;
+
+/// Where a span is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) segment: u32,
+    pub(super) start: u64,
+}
+
+/// What is done with a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In the list of this class; none if it is too small for any.
+    Free(Option<u8>),
+    /// Held as a block of this class; lent if it was cut from a span of a larger one.
+    Held { class: u8, is_lent: bool },
+    /// No span: the row is spare.
+    Spare,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    place: Place,
+    bytes: u64,
+    state: State,
+    /// The neighbours in the segment.
+    below: SpanId,
+    above: SpanId,
+    /// The neighbours in the list of free spans.
+    before: SpanId,
+    after: SpanId,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    bytes: u64,
+    held: u64,
+    /// The span at its beginning.
+    lowest: SpanId,
+}
+
+/// One block that is moved: bytes of it come to lie elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Move {
+    pub(super) id: SpanId,
+    pub(super) from: Place,
+    pub(super) to: Place,
+    pub(super) bytes: u64,
+}
+
+/// Blocks by class, and what is lent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ClassCount {
+    pub(super) held: u64,
+    pub(super) lent: u64,
+    pub(super) free: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Spans {
+    classes: SizeClasses,
+    /// Whether what is free joins its neighbours. Else what was lent never goes home: only to show what that does.
+    joins: bool,
+    /// All spans, and rows that are spare.
+    rows: Vec<Span>,
+    spare: Vec<SpanId>,
+    /// The first of each list.
+    heads: Vec<SpanId>,
+    /// Which lists are not empty.
+    listed: u128,
+    segments: Vec<Option<Segment>>,
+    counts: Vec<ClassCount>,
+    /// Bytes of all segments.
+    pub(super) total: u64,
+    /// Bytes of blocks that are held.
+    pub(super) held: u64,
+    /// The most that was held, and since the last [`Spans::restart_peak`].
+    pub(super) peak: u64,
+    recent_peak: u64,
+}
+
+impl Spans {
+    pub(super) fn new(classes: SizeClasses, joins: bool) -> Self {
+        let lists = classes.len();
+        Self {
+            classes,
+            joins,
+            rows: Vec::new(),
+            spare: Vec::new(),
+            heads: vec![NONE; lists],
+            listed: 0,
+            segments: Vec::new(),
+            counts: vec![ClassCount::default(); lists],
+            total: 0,
+            held: 0,
+            peak: 0,
+            recent_peak: 0,
+        }
+    }
+
+    pub(super) fn classes(&self) -> &SizeClasses {
+        &self.classes
+    }
+
+    pub(super) fn counts(&self) -> &[ClassCount] {
+        &self.counts
+    }
+
+    pub(super) fn place(&self, id: SpanId) -> Place {
+        self.rows[id as usize].place
+    }
+
+    /// Adds memory; the number of the segment.
+    pub(super) fn add_segment(&mut self, bytes: Bytes) -> u32 {
+        let at = self.segments.iter().position(Option::is_none).unwrap_or(self.segments.len());
+        if at == self.segments.len() {
+            self.segments.push(None);
+        }
+        let segment = u32::try_from(at).expect("segments are few");
+        let place = Place { segment, start: 0 };
+        let lowest = self.add_span(place, bytes.0, (NONE, NONE));
+        self.segments[at] = Some(Segment { bytes: bytes.0, held: 0, lowest });
+        self.total += bytes.0;
+        self.list(lowest);
+        segment
+    }
+
+    /// The segments of which no byte is held.
+    pub(super) fn idle(&self) -> impl Iterator<Item = (u32, Bytes)> {
+        let rows = (0..).zip(&self.segments);
+        let rows = rows.filter_map(|(at, row)| row.as_ref().map(|segment| (at, segment)));
+        rows.filter(|(_, segment)| segment.held == 0)
+            .map(|(at, segment)| (at, Bytes(segment.bytes)))
+    }
+
+    /// Takes an idle segment out; its bytes.
+    pub(super) fn remove_segment(&mut self, segment: u32) -> Bytes {
+        let row = self.segments[segment as usize].take().expect("the segment is there");
+        assert_eq!(row.held, 0, "somebody holds bytes of segment {segment}");
+        let mut next = row.lowest;
+        while next != NONE {
+            let id = next;
+            next = self.rows[id as usize].above;
+            self.unlist(id);
+            self.drop_span(id);
+        }
+        self.total -= row.bytes;
+        Bytes(row.bytes)
+    }
+
+    /// The most that was held since the last call.
+    pub(super) fn restart_peak(&mut self) -> u64 {
+        std::mem::replace(&mut self.recent_peak, self.held)
+    }
+
+    /// Whether a span is large enough for a block of a class.
+    pub(super) fn has(&self, class: usize) -> bool {
+        self.listed & (u128::MAX << class) != 0
+    }
+
+    /// A block of a class: from its own list, or lent from that of the next larger one; none if no span is large enough.
+    pub(super) fn take(&mut self, class: usize) -> Option<SpanId> {
+        let above = self.listed & (u128::MAX << class);
+        if above == 0 {
+            return None;
+        }
+        let from = above.trailing_zeros() as usize;
+        let id = self.heads[from];
+        self.unlist(id);
+        let bytes = self.classes.size(class).0;
+        let (place, found, above) = {
+            let span = &mut self.rows[id as usize];
+            let found = std::mem::replace(&mut span.bytes, bytes);
+            span.state = State::Held { class: narrow(class), is_lent: from > class };
+            (span.place, found, span.above)
+        };
+        if found > bytes {
+            let rest = Place { start: place.start + bytes, ..place };
+            let rest = self.add_span(rest, found - bytes, (id, above));
+            self.list(rest);
+        }
+        let count = &mut self.counts[class];
+        count.held += 1;
+        count.lent += u64::from(from > class);
+        self.held += bytes;
+        self.peak = self.peak.max(self.held);
+        self.recent_peak = self.recent_peak.max(self.held);
+        self.segment(place).held += bytes;
+        Some(id)
+    }
+
+    /// A block is free again.
+    ///
+    /// # Panics
+    /// If it was not held.
+    pub(super) fn give(&mut self, id: SpanId) {
+        let Span { place, bytes, state, .. } = self.rows[id as usize];
+        let State::Held { class, is_lent } = state else {
+            panic!("block {id} is given back twice")
+        };
+        let count = &mut self.counts[usize::from(class)];
+        count.held -= 1;
+        count.lent -= u64::from(is_lent);
+        self.held -= bytes;
+        self.segment(place).held -= bytes;
+        let id = if self.joins { self.joined(id) } else { id };
+        self.list(id);
+    }
+
+    /// The largest hole.
+    pub(super) fn largest_hole(&self) -> Bytes {
+        self.largest(|_| true)
+    }
+
+    /// Free bytes that are neither in idle segments nor in the largest of the other holes: what could be had by moving blocks
+    /// together, but for the ends of segments.
+    pub(super) fn scattered(&self) -> Bytes {
+        let idle: u64 = self.idle().map(|(_, bytes)| bytes.0).sum();
+        let is_idle = |segment: u32| {
+            self.segments[segment as usize].as_ref().is_some_and(|segment| segment.held == 0)
+        };
+        let largest = self.largest(|span| !is_idle(span.place.segment));
+        Bytes(self.total - self.held - idle - largest.0)
+    }
+
+    /// The largest free span of some. Cost: the length of the list that it is in, and of those above.
+    fn largest(&self, counts: impl Fn(&Span) -> bool) -> Bytes {
+        let there = |id: SpanId| (id != NONE).then_some(id);
+        let of_list = |&head: &SpanId| {
+            let list =
+                std::iter::successors(there(head), |&id| there(self.rows[id as usize].after));
+            let spans = list.map(|id| &self.rows[id as usize]);
+            spans.filter(|span| counts(span)).map(|span| Bytes(span.bytes)).max()
+        };
+        self.heads.iter().rev().find_map(of_list).unwrap_or_default()
+    }
+
+    /// Moves all that is held together, to the lowest places of the first segments; the moves, to be done in this order.
+    /// Cost: O(spans · log spans).
+    pub(super) fn compact(&mut self) -> Vec<Move> {
+        let mut held: Vec<SpanId> = (0..narrow_id(self.rows.len()))
+            .filter(|&id| matches!(self.rows[id as usize].state, State::Held { .. }))
+            .collect();
+        held.sort_unstable_by_key(|&id| {
+            let Place { segment, start } = self.place(id);
+            (segment, start)
+        });
+        let moves = self.together(&held);
+        self.rebuild(&held);
+        moves
+    }
+
+    /// New places for blocks in the order of their places, none of them behind the old one.
+    fn together(&mut self, held: &[SpanId]) -> Vec<Move> {
+        let mut moves = Vec::new();
+        let mut next = Place { segment: 0, start: 0 };
+        for &id in held {
+            let Span { place: from, bytes, .. } = self.rows[id as usize];
+            let room = |place: Place| {
+                let segment = self.segments[place.segment as usize]?;
+                (place.start + bytes <= segment.bytes).then_some(())
+            };
+            while room(next).is_none() {
+                next = Place { segment: next.segment + 1, start: 0 };
+            }
+            if next != from {
+                moves.push(Move { id, from, to: next, bytes });
+            }
+            self.rows[id as usize].place = next;
+            next.start += bytes;
+        }
+        moves
+    }
+
+    /// Makes neighbours, lists and counts anew from the places of what is held.
+    fn rebuild(&mut self, held: &[SpanId]) {
+        for id in 0..narrow_id(self.rows.len()) {
+            if matches!(self.rows[id as usize].state, State::Free(_)) {
+                self.drop_span(id);
+            }
+        }
+        self.heads.fill(NONE);
+        self.listed = 0;
+        for count in &mut self.counts {
+            count.free = 0;
+        }
+        let mut rest = held;
+        for at in 0..narrow_id(self.segments.len()) {
+            let count = rest.partition_point(|&id| self.place(id).segment == at);
+            let (mine, others) = rest.split_at(count);
+            rest = others;
+            self.chain(at, mine);
+        }
+    }
+
+    /// The spans of one segment, of which these are held, one after the other from its beginning.
+    fn chain(&mut self, at: u32, held: &[SpanId]) {
+        let Some(segment) = self.segments[at as usize] else { return };
+        let mut below = NONE;
+        let mut start = 0;
+        for &id in held {
+            let span = &mut self.rows[id as usize];
+            (span.below, span.above) = (below, NONE);
+            if let State::Held { is_lent, class } = &mut span.state {
+                // What is left of the larger span is elsewhere now.
+                self.counts[usize::from(*class)].lent -= u64::from(std::mem::take(is_lent));
+            }
+            start += span.bytes;
+            if below != NONE {
+                self.rows[below as usize].above = id;
+            }
+            below = id;
+        }
+        let mut lowest = held.first().copied().unwrap_or(NONE);
+        if start < segment.bytes {
+            let place = Place { segment: at, start };
+            let rest = self.add_span(place, segment.bytes - start, (below, NONE));
+            self.list(rest);
+            lowest = if lowest == NONE { rest } else { lowest };
+        }
+        self.segments[at as usize] = Some(Segment { held: start, lowest, ..segment });
+    }
+
+    fn segment(&mut self, place: Place) -> &mut Segment {
+        self.segments[place.segment as usize].as_mut().expect("a span lies in a segment")
+    }
+
+    /// A span with its free neighbours, none of which is in a list any more.
+    fn joined(&mut self, id: SpanId) -> SpanId {
+        let Span { below, above, .. } = self.rows[id as usize];
+        if self.is_free(above) {
+            self.unlist(above);
+            self.absorb(id, above);
+        }
+        if !self.is_free(below) {
+            return id;
+        }
+        self.unlist(below);
+        self.absorb(below, id);
+        below
+    }
+
+    fn is_free(&self, id: SpanId) -> bool {
+        id != NONE && matches!(self.rows[id as usize].state, State::Free(_))
+    }
+
+    /// A span takes the bytes of the one above it.
+    fn absorb(&mut self, id: SpanId, above: SpanId) {
+        let Span { bytes, above: next, .. } = self.rows[above as usize];
+        let span = &mut self.rows[id as usize];
+        span.bytes += bytes;
+        span.above = next;
+        if next != NONE {
+            self.rows[next as usize].below = id;
+        }
+        self.drop_span(above);
+    }
+
+    /// A new span between two neighbours.
+    fn add_span(&mut self, place: Place, bytes: u64, (below, above): (SpanId, SpanId)) -> SpanId {
+        let state = State::Free(None);
+        let span = Span { place, bytes, state, below, above, before: NONE, after: NONE };
+        let id = self.spare.pop().unwrap_or_else(|| narrow_id(self.rows.len()));
+        if id as usize == self.rows.len() {
+            self.rows.push(span);
+        } else {
+            self.rows[id as usize] = span;
+        }
+        if below != NONE {
+            self.rows[below as usize].above = id;
+        }
+        if above != NONE {
+            self.rows[above as usize].below = id;
+        }
+        id
+    }
+
+    fn drop_span(&mut self, id: SpanId) {
+        self.rows[id as usize].state = State::Spare;
+        self.spare.push(id);
+    }
+
+    /// Puts a span into the list of its size.
+    fn list(&mut self, id: SpanId) {
+        let class = self.classes.within(self.rows[id as usize].bytes);
+        let span = &mut self.rows[id as usize];
+        span.state = State::Free(class.map(narrow));
+        let Some(class) = class else { return };
+        let head = std::mem::replace(&mut self.heads[class], id);
+        (span.before, span.after) = (NONE, head);
+        if head != NONE {
+            self.rows[head as usize].before = id;
+        }
+        self.listed |= 1 << class;
+        self.counts[class].free += 1;
+    }
+
+    /// Takes a span out of its list.
+    fn unlist(&mut self, id: SpanId) {
+        let Span { state, before, after, .. } = self.rows[id as usize];
+        let State::Free(Some(class)) = state else { return };
+        let class = usize::from(class);
+        match before {
+            NONE => self.heads[class] = after,
+            before => self.rows[before as usize].after = after,
+        }
+        if after != NONE {
+            self.rows[after as usize].before = before;
+        }
+        if self.heads[class] == NONE {
+            self.listed &= !(1 << class);
+        }
+        self.counts[class].free -= 1;
+    }
+}
+
+fn narrow(class: usize) -> u8 {
+    const { assert!(MOST_CLASSES <= 256) };
+    u8::try_from(class).expect("classes are few")
+}
+
+fn narrow_id(id: usize) -> SpanId {
+    SpanId::try_from(id).ok().filter(|&id| id != NONE).expect("spans fit u32")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    impl Spans {
+        /// That neighbours, lists, counts and sums say the same.
+        fn check(&self) {
+            let (mut total, mut held, mut listed) = (0, 0, vec![0; self.classes.len()]);
+            for segment in self.segments.iter().flatten() {
+                let (mut next, mut below, mut start, mut held_here) = (segment.lowest, NONE, 0, 0);
+                let mut was_free = false;
+                while next != NONE {
+                    let span = &self.rows[next as usize];
+                    assert_eq!((span.below, span.place.start), (below, start));
+                    let is_free = matches!(span.state, State::Free(_));
+                    assert!(!(self.joins && was_free && is_free), "free neighbours at {start}");
+                    match span.state {
+                        State::Free(class) => {
+                            let wanted = self.classes.within(span.bytes);
+                            assert_eq!(class.map(usize::from), wanted);
+                            if let Some(class) = wanted {
+                                listed[class] += 1;
+                            }
+                        }
+                        State::Held { class, .. } => {
+                            assert_eq!(self.classes.size(usize::from(class)).0, span.bytes);
+                            held_here += span.bytes;
+                        }
+                        State::Spare => panic!("a spare row is a neighbour"),
+                    }
+                    (below, was_free) = (next, is_free);
+                    start += span.bytes;
+                    next = span.above;
+                }
+                assert_eq!((start, held_here), (segment.bytes, segment.held));
+                total += start;
+                held += held_here;
+            }
+            assert_eq!((total, held), (self.total, self.held));
+            for (class, &wanted) in listed.iter().enumerate() {
+                let mut found = 0;
+                let (mut next, mut before) = (self.heads[class], NONE);
+                while next != NONE {
+                    assert_eq!(self.rows[next as usize].before, before);
+                    (before, next) = (next, self.rows[next as usize].after);
+                    found += 1;
+                }
+                assert_eq!((found, self.counts[class].free), (wanted, wanted));
+                assert_eq!(self.listed & (1 << class) != 0, found > 0);
+            }
+        }
+    }
+
+    fn random(state: &mut u64, below: u64) -> u64 {
+        *state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) % below
+    }
+
+    fn spans(joins: bool) -> Spans {
+        let mut spans = Spans::new(SizeClasses::default(), joins);
+        spans.add_segment(Bytes(1 << 20));
+        spans.add_segment(Bytes(1 << 18));
+        spans
+    }
+
+    #[test]
+    fn held_blocks_are_apart_whatever_happens() {
+        for (seed, joins) in [(1, true), (2, true), (3, false)] {
+            let (mut spans, mut state) = (spans(joins), seed);
+            let mut held: BTreeMap<SpanId, u64> = BTreeMap::new();
+            for round in 0..4_000 {
+                let class = usize::try_from(random(&mut state, 30)).unwrap();
+                if random(&mut state, 2) == 0 {
+                    if let Some(id) = spans.take(class) {
+                        let bytes = spans.classes.size(class).0;
+                        assert_eq!(held.insert(id, bytes), None);
+                    }
+                } else if let Some(&id) = held.keys().nth(class % held.len().max(1)) {
+                    held.remove(&id);
+                    spans.give(id);
+                }
+                if round % 500 == 499 {
+                    let moves = spans.compact();
+                    assert!(moves.iter().all(|row| held[&row.id] == row.bytes));
+                    assert_eq!(spans.scattered().0 > 0, spans.holes() > 1);
+                }
+                spans.check();
+                assert_eq!(held.values().sum::<u64>(), spans.held);
+            }
+            for &id in held.keys() {
+                spans.give(id);
+            }
+            spans.check();
+            assert_eq!((spans.held, spans.idle().count()), (0, 2));
+            spans.remove_segment(0);
+            spans.check();
+            assert_eq!(spans.total, 1 << 18);
+        }
+    }
+
+    impl Spans {
+        /// Holes outside of idle segments.
+        fn holes(&self) -> usize {
+            let idle: Vec<u32> = self.idle().map(|(at, _)| at).collect();
+            let is_hole = |span: &&Span| {
+                matches!(span.state, State::Free(_)) && !idle.contains(&span.place.segment)
+            };
+            self.rows.iter().filter(is_hole).count()
+        }
+    }
+
+    #[test]
+    fn what_is_lent_goes_home() {
+        let mut spans = spans(true);
+        let large = spans.classes.of(Bytes(1 << 20)).unwrap();
+        let small = spans.take(0).unwrap();
+        assert_eq!(spans.counts[0], ClassCount { held: 1, lent: 1, free: 0 });
+        let mut others = 0;
+        spans.give(small);
+        while spans.take(large).is_some() {
+            others += 1;
+        }
+        assert_eq!(others, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "given back twice")]
+    fn a_block_is_given_back_once() {
+        let mut spans = spans(true);
+        let id = spans.take(0).unwrap();
+        spans.give(id);
+        spans.give(id);
+    }
+}
