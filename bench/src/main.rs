@@ -9,6 +9,7 @@
 //! scale [OPS...]  time and memory of planning and checking large seeded graphs
 //! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
 //! overhead        what the executor costs beside its kernels, on 1, 2 and 8 workers, and what a heap would cost there
+//! pool MODEL...   the pool beside glibc, mimalloc, jemalloc, buddies and one lock: on traces of models and random ones
 //! workers MODEL...  two workers against one and against two threads; all models in one shared arena
 //! ~~~
 //! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong, worse than the file's order or than a peer's,
@@ -20,6 +21,8 @@ mod order;
 mod overhead;
 mod pack;
 mod peers;
+#[cfg(feature = "rivals")]
+mod pool;
 mod problems;
 mod run;
 mod scale;
@@ -28,13 +31,13 @@ mod workers;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL... | workers MODEL... | overhead";
+const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL... | workers MODEL... | overhead | pool MODEL...";
 
 #[cfg(feature = "count")]
 #[global_allocator]
 static ALLOCATOR: &stats_alloc::StatsAlloc<std::alloc::System> = &stats_alloc::INSTRUMENTED_SYSTEM;
 
-#[cfg(all(feature = "mimalloc", not(feature = "count")))]
+#[cfg(all(feature = "mimalloc", not(any(feature = "count", feature = "rivals"))))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -57,6 +60,8 @@ fn main() -> ExitCode {
         Some((command, ops)) if command == "scale" => scale::run(ops),
         Some((command, models)) if command == "run" && !models.is_empty() => run::run(models),
         Some((command, [])) if command == "overhead" => overhead::run(),
+        #[cfg(feature = "rivals")]
+        Some((command, models)) if command == "pool" => pool::run(models),
         Some((command, models)) if command == "workers" && !models.is_empty() => {
             workers::run(models)
         }

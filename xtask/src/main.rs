@@ -94,7 +94,10 @@ fn check() -> Result<(), String> {
     for manifest in ["bench/Cargo.toml", "fuzz/Cargo.toml"] {
         cargo(&["fmt", "--manifest-path", manifest, "--check"])?;
     }
-    cargo(&["clippy", "--manifest-path", "bench/Cargo.toml", "--", "-D", "warnings"])?;
+    for features in [&[][..], &["--no-default-features", "--features", "rivals"]] {
+        let manifest = ["clippy", "--manifest-path", "bench/Cargo.toml"];
+        cargo(&[&manifest, features, &["--", "-D", "warnings"]].concat())?;
+    }
     let warnings = [("RUSTDOCFLAGS", "-D warnings")];
     run("cargo", &["doc", "--workspace", "--no-deps", "--all-features"], &warnings)?;
     if is_installed("deny") {
@@ -114,6 +117,10 @@ fn bench(args: &[&str]) -> Result<(), String> {
             cargo(&[&fixed[..], &chosen, args].concat())?;
         }
         return Ok(());
+    }
+    if args.first() == Some(&"pool") {
+        let chosen = ["--no-default-features", "--features", "rivals", "--"];
+        return cargo(&[&fixed[..], &chosen, args].concat());
     }
     cargo(&[&fixed[..], &["--"], args].concat())
 }

@@ -101,7 +101,7 @@ impl SizeClasses {
     }
 
     fn indexed(sizes: Vec<u64>) -> Self {
-        let first = (0..=LARGEST.ilog2() + 1).map(|bits| {
+        let first = (0..=LARGEST.ilog2() + 2).map(|bits| {
             let least = if bits == 0 { 0 } else { 1 << (bits - 1) };
             u8::try_from(sizes.partition_point(|&size| size < least)).expect("classes are few")
         });
@@ -122,16 +122,20 @@ impl SizeClasses {
     ///
     /// # Panics
     /// If there is no such class.
+    #[inline]
     pub fn size(&self, class: usize) -> Bytes {
         Bytes(self.sizes[class])
     }
 
     /// The smallest class whose blocks hold so many bytes; none above 1 TiB.
+    #[inline]
     pub fn of(&self, bytes: Bytes) -> Option<usize> {
         let bits = u64::BITS - bytes.0.leading_zeros();
         let first = usize::from(*self.first.get(bits as usize)?);
-        let at = self.sizes[first..].iter().position(|&size| size >= bytes.0)?;
-        Some(first + at)
+        let end = usize::from(*self.first.get(bits as usize + 1)?);
+        // Counted and not searched: where in a doubling a size lies cannot be predicted.
+        let smaller = self.sizes[first..end].iter().filter(|&&size| size < bytes.0).count();
+        (bytes.0 <= LARGEST).then_some(first + smaller)
     }
 
     /// The largest class of which a block fits into so many bytes; none if they are too few.

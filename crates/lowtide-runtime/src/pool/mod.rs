@@ -57,7 +57,7 @@ pub struct PoolConfig {
     pub classes: SizeClasses,
     /// All segments together never take more.
     pub limit: Bytes,
-    /// Threads that use it at once: each has blocks at hand.
+    /// Threads that use it at once: each has blocks at hand, and a number of its own.
     pub workers: NonZeroUsize,
     /// Places for blocks of their own, see [`Pool::alloc_home`].
     pub homes: usize,
@@ -83,7 +83,7 @@ impl Default for PoolConfig {
             workers: NonZeroUsize::MIN,
             homes: 0,
             segment: Bytes(256 << 10),
-            at_hand: Bytes(1 << 20),
+            at_hand: Bytes(64 << 10),
             idle_runs: 16,
             scattered: 0.1,
             joins: true,
@@ -188,15 +188,15 @@ impl Pool {
     }
 
     /// A block of so many bytes at a multiple of 256, which hold what was left there. `worker` below the number of workers
-    /// says what is at hand; at any time each is used by one thread, else the figures of the pool are off. Cost: constant, but
+    /// says what is at hand; at any time each is one thread's, else figures are off and blocks may get lost. Cost: constant, but
     /// for a new segment.
     ///
     /// # Panics
     /// If there is no such worker.
+    #[inline]
     pub fn alloc(&self, worker: usize, bytes: Bytes) -> Result<PoolBlock, PoolError> {
         let class = self.class(bytes)?;
         if let Some(id) = self.slots.take(worker, class) {
-            self.books[worker].at_hand();
             return Ok(self.block(worker, (id, class), bytes));
         }
         self.alloc_from_lists(worker, class, bytes)
@@ -217,7 +217,6 @@ impl Pool {
         let Some(id) = self.homes[home].take() else { return self.alloc(worker, bytes) };
         let found = self.entries.class(id);
         if usize::from(found) == class {
-            self.books[worker].at_hand();
             return Ok(self.block(worker, (id, class), bytes));
         }
         self.put(worker, usize::from(found), id);
@@ -228,6 +227,7 @@ impl Pool {
     ///
     /// # Panics
     /// If it is of another pool, or there is no such worker.
+    #[inline]
     pub fn free(&self, worker: usize, block: PoolBlock) {
         let (id, class) = self.closed(worker, block);
         self.put(worker, class, id);
@@ -260,10 +260,12 @@ impl Pool {
         segments.release(Bytes::ZERO)
     }
 
+    #[inline]
     fn class(&self, bytes: Bytes) -> Result<usize, PoolError> {
         self.config.classes.of(bytes).ok_or(PoolError::TooLarge { wanted: bytes })
     }
 
+    #[inline]
     fn block(&self, worker: usize, (id, class): (SpanId, usize), bytes: Bytes) -> PoolBlock {
         self.books[worker].open(self.config.classes.size(class).0, bytes.0);
         let class = u8::try_from(class).expect("classes are few");
@@ -273,6 +275,7 @@ impl Pool {
 
     /// Notes that a block is given back.
     #[expect(clippy::needless_pass_by_value, reason = "a block that is given back is gone")]
+    #[inline]
     fn closed(&self, worker: usize, block: PoolBlock) -> (SpanId, usize) {
         let PoolBlock { pool, id, class, len } = block;
         assert_eq!(pool, self.number, "the block is of another pool");
@@ -281,12 +284,14 @@ impl Pool {
         (id, class)
     }
 
+    #[inline]
     fn put(&self, worker: usize, class: usize, id: SpanId) {
         if !self.slots.put(worker, class, id) {
             self.lock().spans.give(id);
         }
     }
 
+    #[cold]
     fn alloc_from_lists(
         &self,
         worker: usize,

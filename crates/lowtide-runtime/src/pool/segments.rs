@@ -45,6 +45,8 @@ pub(super) struct Segments {
     /// How often memory was mapped, and given back.
     pub(super) grown: u64,
     pub(super) released: u64,
+    /// Blocks taken from the lists.
+    pub(super) taken: u64,
     /// How often blocks were moved together, and how many bytes of them.
     pub(super) compactions: u64,
     pub(super) moved: u64,
@@ -63,6 +65,7 @@ impl Segments {
             peak: 0,
             grown: 0,
             released: 0,
+            taken: 0,
             compactions: 0,
             moved: 0,
         }
@@ -73,6 +76,7 @@ impl Segments {
         if !self.spans.has(class) {
             self.grow(self.spans.classes().size(class), wanted)?;
         }
+        self.taken += 1;
         Ok(self.spans.take(class).expect("there is a span that is large enough"))
     }
 

@@ -20,7 +20,6 @@ pub(super) struct Book {
     asked: AtomicU64,
     allocs: AtomicU64,
     frees: AtomicU64,
-    at_hand: AtomicU64,
 }
 
 fn add(figure: &AtomicU64, more: u64) {
@@ -29,6 +28,7 @@ fn add(figure: &AtomicU64, more: u64) {
 
 impl Book {
     /// A block is given out.
+    #[inline]
     pub(super) fn open(&self, bytes: u64, asked: u64) {
         add(&self.used, bytes);
         add(&self.asked, asked);
@@ -36,15 +36,11 @@ impl Book {
     }
 
     /// A block comes back.
+    #[inline]
     pub(super) fn close(&self, bytes: u64, asked: u64) {
         add(&self.used, bytes.wrapping_neg());
         add(&self.asked, asked.wrapping_neg());
         add(&self.frees, 1);
-    }
-
-    /// A block was found without the lock.
-    pub(super) fn at_hand(&self) {
-        add(&self.at_hand, 1);
     }
 }
 
@@ -199,6 +195,7 @@ impl Pool {
         };
         let segments = self.lock();
         let spans = &segments.spans;
+        let allocs = sum(|book| &book.allocs);
         let used = Bytes(sum(|book| &book.used));
         let classes = spans.counts().iter().enumerate().map(|(class, count)| ClassStats {
             size: spans.classes().size(class),
@@ -217,8 +214,8 @@ impl Pool {
             scattered: spans.scattered(),
             limit: self.config.limit,
             segments: segments.grown - segments.released,
-            allocs: sum(|book| &book.allocs),
-            from_hand: sum(|book| &book.at_hand),
+            allocs,
+            from_hand: allocs.saturating_sub(segments.taken),
             frees: sum(|book| &book.frees),
             grown: segments.grown,
             released: segments.released,
