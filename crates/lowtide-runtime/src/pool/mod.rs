@@ -61,7 +61,8 @@ pub struct PoolConfig {
     pub workers: NonZeroUsize,
     /// Places for blocks of their own, see [`Pool::alloc_home`].
     pub homes: usize,
-    /// A segment takes at least so many bytes, and at least an eighth of what there is already.
+    /// A segment takes at least so much address space, and at least as much as all others, below the limit. It becomes memory as
+    /// it is touched, from below.
     pub segment: Bytes,
     /// Blocks of one class that a worker has at hand take at most so many bytes; at most eight blocks. 0: none.
     pub at_hand: Bytes,
@@ -82,7 +83,7 @@ impl Default for PoolConfig {
             limit: Bytes(u64::MAX),
             workers: NonZeroUsize::MIN,
             homes: 0,
-            segment: Bytes(256 << 10),
+            segment: Bytes(64 << 20),
             at_hand: Bytes(64 << 10),
             idle_runs: 16,
             scattered: 0.1,
@@ -299,10 +300,14 @@ impl Pool {
         bytes: Bytes,
     ) -> Result<PoolBlock, PoolError> {
         let mut segments = self.lock();
-        if !segments.spans.has(class) {
-            self.collect(&mut segments);
-        }
-        let id = segments.take(class, bytes)?;
+        let found = segments.from_lists(class);
+        let id = match found {
+            Some(id) => id,
+            None => {
+                self.collect(&mut segments);
+                segments.take(class, bytes)?
+            }
+        };
         self.entries.set(id, segments.address(id), class);
         drop(segments);
         Ok(self.block(worker, (id, class), bytes))

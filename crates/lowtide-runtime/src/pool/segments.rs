@@ -16,9 +16,6 @@ fn page() -> Align {
     Align::new(4096).expect("a power of two")
 }
 
-/// A segment takes at least such a part of what there is already, so that there are few.
-const GROWTH: u64 = 8;
-
 /// Memory of a segment.
 #[derive(Debug)]
 struct Mapped {
@@ -29,6 +26,8 @@ struct Mapped {
 
 /// An idle segment is too large if it is so many times what was held at most.
 const TOO_LARGE: u64 = 4;
+/// Less than so many bytes are not worth it.
+const LITTLE: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Segments {
@@ -40,7 +39,7 @@ pub(super) struct Segments {
     idle_runs: u32,
     /// Ends of runs since the last look at what is idle.
     runs: u32,
-    /// The most that was mapped.
+    /// The most that was touched.
     pub(super) peak: u64,
     /// How often memory was mapped, and given back.
     pub(super) grown: u64,
@@ -71,13 +70,20 @@ impl Segments {
         }
     }
 
+    /// A block of a class from a list.
+    pub(super) fn from_lists(&mut self, class: usize) -> Option<SpanId> {
+        let found = self.spans.take(class);
+        self.taken += u64::from(found.is_some());
+        found
+    }
+
     /// A block of a class, in a new segment if there is no span for it. What was asked for is for the message.
     pub(super) fn take(&mut self, class: usize, wanted: Bytes) -> Result<SpanId, PoolError> {
-        if !self.spans.has(class) {
-            self.grow(self.spans.classes().size(class), wanted)?;
-        }
+        let found = self.spans.take(class).or_else(|| self.spans.extend(class));
+        let id = found.map_or_else(|| self.grow(class, wanted), Ok)?;
         self.taken += 1;
-        Ok(self.spans.take(class).expect("there is a span that is large enough"))
+        self.peak = self.peak.max(self.spans.total);
+        Ok(id)
     }
 
     /// Where a block lies.
@@ -110,7 +116,7 @@ impl Segments {
         let mut released = Bytes::ZERO;
         for (segment, bytes) in idle {
             let is_beyond = Bytes(self.spans.total).saturating_sub(bytes) >= keep;
-            if is_beyond || bytes.0 / TOO_LARGE > keep.0.max(self.least.0) {
+            if is_beyond || bytes.0 / TOO_LARGE > keep.0.max(LITTLE) {
                 released += self.unmap(segment);
             }
         }
@@ -118,42 +124,46 @@ impl Segments {
     }
 
     fn unmap(&mut self, segment: u32) -> Bytes {
-        let bytes = self.spans.remove_segment(segment);
+        let (touched, _) = self.spans.remove_segment(segment);
         self.mapped[segment as usize] = None;
         self.released += 1;
-        bytes
+        touched
     }
 
-    /// Maps a segment for a block of so many bytes.
-    fn grow(&mut self, bytes: Bytes, wanted: Bytes) -> Result<(), PoolError> {
+    /// A block of a class in a new segment.
+    fn grow(&mut self, class: usize, wanted: Bytes) -> Result<SpanId, PoolError> {
+        let bytes = self.spans.classes().size(class);
         let full = |bytes: Bytes| bytes.align_up(page()).unwrap_or(bytes);
         let least = full(bytes);
-        let generous = full(Bytes((self.spans.total / GROWTH).max(self.least.0).max(least.0)));
+        let generous = full(Bytes(self.spans.mapped.max(self.least.0).max(least.0)));
+        let generous = generous.min(Bytes(self.limit.0 / page().bytes().0 * page().bytes().0));
         if self.room() < least {
             self.make_room(least);
         }
         if self.room() < least {
             return Err(self.exhausted(wanted));
         }
-        let first = if self.room() < generous { least } else { generous };
+        let first = generous.min(self.room()).max(least);
         match self.map(first) {
-            Err(_) if first > least => Ok(self.map(least)?),
-            done => Ok(done?),
+            Err(_) if first > least => self.map(least)?,
+            done => done?,
         }
+        Ok(self.spans.extend(class).expect("the new segment is large enough"))
     }
 
     /// What may still be mapped.
     fn room(&self) -> Bytes {
-        self.limit.saturating_sub(Bytes(self.spans.total))
+        self.limit.saturating_sub(Bytes(self.spans.mapped))
     }
 
     /// Gives idle segments back, none of which is large enough, until there is room for a new one, if they suffice.
     fn make_room(&mut self, bytes: Bytes) {
-        let idle: Vec<(u32, Bytes)> = self.spans.idle().collect();
-        if self.room() + idle.iter().map(|row| row.1).sum() < bytes {
+        let idle: Vec<u32> = self.spans.idle().map(|(segment, _)| segment).collect();
+        let mapped = idle.iter().map(|&segment| self.spans.bytes_of(segment));
+        if mapped.fold(self.room(), |sum, bytes| sum + bytes) < bytes {
             return;
         }
-        for (segment, _) in idle {
+        for segment in idle {
             if self.room() < bytes {
                 self.unmap(segment);
             }
@@ -173,7 +183,6 @@ impl Segments {
             self.mapped.resize_with(segment + 1, || None);
         }
         self.mapped[segment] = Some(Mapped { _block: block, base });
-        self.peak = self.peak.max(self.spans.total);
         self.grown += 1;
         Ok(())
     }

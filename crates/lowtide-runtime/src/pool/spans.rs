@@ -1,13 +1,14 @@
 //! [`Spans`]: who holds which bytes of the segments. Numbers only: no byte is touched here.
 //!
 //! ~~~text
-//! segment 0   [ held 3 ][ free ........ ][ held 1 ][ free .. ]
+//! segment 0   [ held 3 ][ free ........ ][ held 1 ][ free .. ]                    untouched
 //!                          |                          |
 //! lists by class   640 ────┘              320 ────────┘          the bitmap says which lists are not empty
 //! ~~~
 //! A request takes from the list of its class, or from the next one that is not empty: then it is lent a part, and what is
 //! left waits in the list of its own size. When what was lent is free again it joins its free neighbours and so goes home; a
-//! free span never has a free neighbour. Every operation takes constant time; looking for a list is one bit scan.
+//! free span never has a free neighbour. Every operation takes constant time; looking for a list is one bit scan. A segment
+//! is address space first: what has never been touched counts as nothing, and is used last.
 //! Source: Masmano, Ripoll, Crespo and Real, TLSF: a new dynamic memory allocator for real-time systems, 2004, with the steps
 //! between classes as its second level; boundary tags after Knuth.
 
@@ -54,9 +55,12 @@ struct Span {
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     bytes: u64,
+    /// Spans end here: above it nothing has been touched.
+    touched: u64,
     held: u64,
-    /// The span at its beginning.
+    /// The spans at both ends.
     lowest: SpanId,
+    highest: SpanId,
 }
 
 /// One block that is moved: bytes of it come to lie elsewhere.
@@ -90,7 +94,8 @@ pub(super) struct Spans {
     listed: u128,
     segments: Vec<Option<Segment>>,
     counts: Vec<ClassCount>,
-    /// Bytes of all segments.
+    /// Bytes of all segments, and what has been touched of them.
+    pub(super) mapped: u64,
     pub(super) total: u64,
     /// Bytes of blocks that are held.
     pub(super) held: u64,
@@ -111,6 +116,7 @@ impl Spans {
             listed: 0,
             segments: Vec::new(),
             counts: vec![ClassCount::default(); lists],
+            mapped: 0,
             total: 0,
             held: 0,
             peak: 0,
@@ -136,26 +142,28 @@ impl Spans {
         if at == self.segments.len() {
             self.segments.push(None);
         }
-        let segment = u32::try_from(at).expect("segments are few");
-        let place = Place { segment, start: 0 };
-        let lowest = self.add_span(place, bytes.0, (NONE, NONE));
-        self.segments[at] = Some(Segment { bytes: bytes.0, held: 0, lowest });
-        self.total += bytes.0;
-        self.list(lowest);
-        segment
+        let (touched, held, lowest, highest) = (0, 0, NONE, NONE);
+        self.segments[at] = Some(Segment { bytes: bytes.0, touched, held, lowest, highest });
+        self.mapped += bytes.0;
+        u32::try_from(at).expect("segments are few")
     }
 
-    /// The segments of which no byte is held.
+    /// The segments of which no byte is held, and what has been touched of them.
     pub(super) fn idle(&self) -> impl Iterator<Item = (u32, Bytes)> {
         let rows = (0..).zip(&self.segments);
         let rows = rows.filter_map(|(at, row)| row.as_ref().map(|segment| (at, segment)));
         rows.filter(|(_, segment)| segment.held == 0)
-            .map(|(at, segment)| (at, Bytes(segment.bytes)))
+            .map(|(at, segment)| (at, Bytes(segment.touched)))
     }
 
-    /// Takes an idle segment out; its bytes.
-    pub(super) fn remove_segment(&mut self, segment: u32) -> Bytes {
-        let row = self.segments[segment as usize].take().expect("the segment is there");
+    /// All bytes of a segment.
+    pub(super) fn bytes_of(&self, segment: u32) -> Bytes {
+        Bytes(self.segments[segment as usize].as_ref().map_or(0, |segment| segment.bytes))
+    }
+
+    /// Takes an idle segment out; what was touched of it, and all its bytes.
+    pub(super) fn remove_segment(&mut self, segment: u32) -> (Bytes, Bytes) {
+        let row = self.segments[segment as usize].expect("the segment is there");
         assert_eq!(row.held, 0, "somebody holds bytes of segment {segment}");
         let mut next = row.lowest;
         while next != NONE {
@@ -164,8 +172,10 @@ impl Spans {
             self.unlist(id);
             self.drop_span(id);
         }
-        self.total -= row.bytes;
-        Bytes(row.bytes)
+        self.segments[segment as usize] = None;
+        self.total -= row.touched;
+        self.mapped -= row.bytes;
+        (Bytes(row.touched), Bytes(row.bytes))
     }
 
     /// The most that was held since the last call.
@@ -173,9 +183,33 @@ impl Spans {
         std::mem::replace(&mut self.recent_peak, self.held)
     }
 
-    /// Whether a span is large enough for a block of a class.
-    pub(super) fn has(&self, class: usize) -> bool {
-        self.listed & (u128::MAX << class) != 0
+    /// A block of a class where nothing has been touched yet, with what is free below that; none if no segment has room.
+    pub(super) fn extend(&mut self, class: usize) -> Option<SpanId> {
+        let bytes = self.classes.size(class).0;
+        let at = (0..self.segments.len()).find(|&at| self.room_above(at) >= bytes)?;
+        let segment = self.segments[at]?;
+        let id = if self.is_free(segment.highest) {
+            self.unlist(segment.highest);
+            segment.highest
+        } else {
+            let place = Place { segment: narrow_id(at), start: segment.touched };
+            self.add_span(place, 0, (segment.highest, NONE))
+        };
+        let more = bytes - self.rows[id as usize].bytes;
+        self.rows[id as usize].bytes = bytes;
+        self.rows[id as usize].state = State::Held { class: narrow(class), is_lent: false };
+        self.segment(self.place(id)).touched += more;
+        self.total += more;
+        self.note_held(class, id, false);
+        Some(id)
+    }
+
+    /// Bytes at the upper end of a segment that nobody holds.
+    fn room_above(&self, at: usize) -> u64 {
+        let Some(segment) = &self.segments[at] else { return 0 };
+        let is_free = self.is_free(segment.highest);
+        let below = if is_free { self.rows[segment.highest as usize].bytes } else { 0 };
+        segment.bytes - segment.touched + below
     }
 
     /// A block of a class: from its own list, or lent from that of the next larger one; none if no span is large enough.
@@ -199,14 +233,19 @@ impl Spans {
             let rest = self.add_span(rest, found - bytes, (id, above));
             self.list(rest);
         }
+        self.note_held(class, id, from > class);
+        Some(id)
+    }
+
+    fn note_held(&mut self, class: usize, id: SpanId, is_lent: bool) {
+        let Span { place, bytes, .. } = self.rows[id as usize];
         let count = &mut self.counts[class];
         count.held += 1;
-        count.lent += u64::from(from > class);
+        count.lent += u64::from(is_lent);
         self.held += bytes;
         self.peak = self.peak.max(self.held);
         self.recent_peak = self.recent_peak.max(self.held);
         self.segment(place).held += bytes;
-        Some(id)
     }
 
     /// A block is free again.
@@ -227,9 +266,10 @@ impl Spans {
         self.list(id);
     }
 
-    /// The largest hole.
+    /// The largest hole, which may be the untouched end of a segment.
     pub(super) fn largest_hole(&self) -> Bytes {
-        self.largest(|_| true)
+        let above = (0..self.segments.len()).map(|at| Bytes(self.room_above(at))).max();
+        self.largest(|_| true).max(above.unwrap_or_default())
     }
 
     /// Free bytes that are neither in idle segments nor in the largest of the other holes: what could be had by moving blocks
@@ -278,7 +318,7 @@ impl Spans {
             let Span { place: from, bytes, .. } = self.rows[id as usize];
             let room = |place: Place| {
                 let segment = self.segments[place.segment as usize]?;
-                (place.start + bytes <= segment.bytes).then_some(())
+                (place.start + bytes <= segment.touched).then_some(())
             };
             while room(next).is_none() {
                 next = Place { segment: next.segment + 1, start: 0 };
@@ -332,13 +372,14 @@ impl Spans {
             below = id;
         }
         let mut lowest = held.first().copied().unwrap_or(NONE);
-        if start < segment.bytes {
+        let mut highest = below;
+        if start < segment.touched {
             let place = Place { segment: at, start };
-            let rest = self.add_span(place, segment.bytes - start, (below, NONE));
-            self.list(rest);
-            lowest = if lowest == NONE { rest } else { lowest };
+            highest = self.add_span(place, segment.touched - start, (below, NONE));
+            self.list(highest);
+            lowest = if lowest == NONE { highest } else { lowest };
         }
-        self.segments[at as usize] = Some(Segment { held: start, lowest, ..segment });
+        self.segments[at as usize] = Some(Segment { held: start, lowest, highest, ..segment });
     }
 
     fn segment(&mut self, place: Place) -> &mut Segment {
@@ -370,8 +411,10 @@ impl Spans {
         let span = &mut self.rows[id as usize];
         span.bytes += bytes;
         span.above = next;
-        if next != NONE {
-            self.rows[next as usize].below = id;
+        let place = span.place;
+        match next {
+            NONE => self.segment(place).highest = id,
+            next => self.rows[next as usize].below = id,
         }
         self.drop_span(above);
     }
@@ -386,11 +429,13 @@ impl Spans {
         } else {
             self.rows[id as usize] = span;
         }
-        if below != NONE {
-            self.rows[below as usize].above = id;
+        match below {
+            NONE => self.segment(place).lowest = id,
+            below => self.rows[below as usize].above = id,
         }
-        if above != NONE {
-            self.rows[above as usize].below = id;
+        match above {
+            NONE => self.segment(place).highest = id,
+            above => self.rows[above as usize].below = id,
         }
         id
     }
@@ -478,14 +523,14 @@ mod tests {
                     start += span.bytes;
                     next = span.above;
                 }
-                assert_eq!((start, held_here), (segment.bytes, segment.held));
+                assert_eq!((start, held_here), (segment.touched, segment.held));
+                assert_eq!(below, segment.highest);
                 total += start;
                 held += held_here;
             }
             assert_eq!((total, held), (self.total, self.held));
             for (class, &wanted) in listed.iter().enumerate() {
-                let mut found = 0;
-                let (mut next, mut before) = (self.heads[class], NONE);
+                let (mut next, mut before, mut found) = (self.heads[class], NONE, 0);
                 while next != NONE {
                     assert_eq!(self.rows[next as usize].before, before);
                     (before, next) = (next, self.rows[next as usize].after);
@@ -507,6 +552,7 @@ mod tests {
         let mut spans = Spans::new(SizeClasses::default(), joins);
         spans.add_segment(Bytes(1 << 20));
         spans.add_segment(Bytes(1 << 18));
+        spans.add_segment(Bytes(1 << 18));
         spans
     }
 
@@ -518,7 +564,7 @@ mod tests {
             for round in 0..4_000 {
                 let class = usize::try_from(random(&mut state, 30)).unwrap();
                 if random(&mut state, 2) == 0 {
-                    if let Some(id) = spans.take(class) {
+                    if let Some(id) = spans.take(class).or_else(|| spans.extend(class)) {
                         let bytes = spans.classes.size(class).0;
                         assert_eq!(held.insert(id, bytes), None);
                     }
@@ -538,10 +584,10 @@ mod tests {
                 spans.give(id);
             }
             spans.check();
-            assert_eq!((spans.held, spans.idle().count()), (0, 2));
+            assert_eq!((spans.held, spans.idle().count()), (0, 3));
             spans.remove_segment(0);
             spans.check();
-            assert_eq!(spans.total, 1 << 18);
+            assert_eq!(spans.mapped, 1 << 19);
         }
     }
 
@@ -560,21 +606,20 @@ mod tests {
     fn what_is_lent_goes_home() {
         let mut spans = spans(true);
         let large = spans.classes.of(Bytes(1 << 20)).unwrap();
+        let first = spans.extend(large).unwrap();
+        spans.give(first);
         let small = spans.take(0).unwrap();
         assert_eq!(spans.counts[0], ClassCount { held: 1, lent: 1, free: 0 });
-        let mut others = 0;
+        assert_eq!((spans.take(large), spans.extend(large)), (None, None));
         spans.give(small);
-        while spans.take(large).is_some() {
-            others += 1;
-        }
-        assert_eq!(others, 1);
+        assert_eq!(spans.take(large), Some(small));
     }
 
     #[test]
     #[should_panic(expected = "given back twice")]
     fn a_block_is_given_back_once() {
         let mut spans = spans(true);
-        let id = spans.take(0).unwrap();
+        let id = spans.extend(0).unwrap();
         spans.give(id);
         spans.give(id);
     }

@@ -1,7 +1,7 @@
 //! [`PoolStats`]: what a pool holds and what it loses, as figures and as text for Prometheus.
 //!
 //! ~~~text
-//! held ───────────────────────────────────────────────── all segments
+//! held ───────────────────────────────────────────────── what has been touched of all segments
 //! used ───────────────────────────┐ at hand ─┐ free ────
 //! asked ──────────────┐ internal ─┘          └ external ─ waste
 //! ~~~
@@ -60,7 +60,9 @@ pub struct ClassStats {
 /// What a pool holds. While other threads use it the figures are of slightly different moments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolStats {
-    /// Bytes of all segments, and the most there were.
+    /// Address space of all segments.
+    pub mapped: Bytes,
+    /// Bytes of segments up to where they have been touched: what is memory.
     pub held: Bytes,
     /// The most that was held.
     pub peak_held: Bytes,
@@ -126,8 +128,9 @@ impl PoolStats {
 
     fn write(&self, text: &mut String, pool: &str) -> fmt::Result {
         let bytes = [
-            ("held", "of all segments", self.held),
-            ("peak_held", "of all segments at most so far", self.peak_held),
+            ("mapped", "of address space of all segments", self.mapped),
+            ("held", "of segments that have been touched", self.held),
+            ("peak_held", "of segments touched at most so far", self.peak_held),
             ("used", "of blocks in use", self.used),
             ("peak_taken", "of blocks in use and at hand at most so far", self.peak_taken),
             ("asked", "asked for in blocks in use", self.asked),
@@ -204,6 +207,7 @@ impl Pool {
             free: count.free,
         });
         PoolStats {
+            mapped: Bytes(spans.mapped),
             held: Bytes(spans.total),
             peak_held: Bytes(segments.peak),
             used,

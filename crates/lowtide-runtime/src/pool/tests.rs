@@ -50,7 +50,7 @@ fn blocks_are_aligned_apart_and_as_long_as_asked_for() {
     }
     let asked = blocks.iter().map(|block| block.len() as u64).sum();
     let stats = pool.stats();
-    assert_eq!((stats.asked, stats.allocs, stats.segments), (Bytes(asked), 7, 2));
+    assert_eq!((stats.asked, stats.allocs, stats.segments), (Bytes(asked), 7, 1));
     give_all(&pool, 0, blocks);
     assert_eq!((pool.stats().used, pool.stats().frees), (Bytes::ZERO, 7));
     assert!(pool.release_idle() > Bytes(4 << 20));
@@ -62,8 +62,9 @@ fn a_block_at_hand_or_at_home_is_found_again() {
     let pool = pool(&PoolConfig { homes: 2, ..PoolConfig::default() });
     let block = pool.alloc_home(0, 1, Bytes(9_000)).unwrap();
     let address = pool.bytes(&block).as_ptr();
+    let [other, listed] = [9_000, 900_000].map(|bytes| pool.alloc(0, Bytes(bytes)).unwrap());
+    pool.free(0, listed);
     pool.free_home(0, 1, block);
-    let other = pool.alloc(0, Bytes(9_000)).unwrap();
     let block = pool.alloc_home(0, 1, Bytes(9_500)).unwrap();
     assert_eq!(pool.bytes(&block).as_ptr(), address);
     pool.free_home(0, 1, block);
@@ -121,7 +122,7 @@ fn every_failure_leaves_the_pool_usable_and_nothing_behind() {
                 }
             }
             let stats = pool.stats();
-            assert_eq!((stats.allocs, stats.held), (blocks.len() as u64, ledger.given().bytes));
+            assert_eq!((stats.allocs, stats.mapped), (blocks.len() as u64, ledger.given().bytes));
             assert!(failed > 0, "the capacity is below what is asked for");
             give_all(&pool, 0, blocks);
             let block = pool.alloc(0, Bytes(60_000)).unwrap();
@@ -195,7 +196,7 @@ fn what_is_lent_goes_home_or_the_pool_falls_to_pieces() {
     let (early, late) = churn(true);
     assert_eq!((early, late), (Bytes(1 << 20), Bytes(1 << 20)));
     let (early, late) = churn(false);
-    assert!(early <= Bytes(5 << 20) && late >= Bytes(3 * early.0), "{early} {late}");
+    assert!(early <= Bytes(5 << 20) && late.0 * 2 >= early.0 * 5, "{early} {late}");
 }
 
 #[test]
@@ -211,9 +212,9 @@ fn idle_segments_go_back_after_some_runs() {
     let held: Vec<Bytes> = (0..7).map(|_| run(8_000)).collect();
     assert_eq!(held[2], Bytes(8 << 20));
     assert_eq!(held[6], Bytes::ZERO);
-    assert_eq!(run(8_000), Bytes(256 << 10));
+    assert_eq!(run(8_000), Bytes(8 << 10));
     let held: Vec<Bytes> = (0..40).map(|_| run(8_000)).collect();
-    assert!(held.iter().all(|&held| held == Bytes(256 << 10)));
+    assert!(held.iter().all(|&held| held == Bytes(8 << 10)));
     assert_eq!(pool.stats().released, 1);
 }
 
