@@ -84,7 +84,7 @@ impl Default for PoolConfig {
             workers: NonZeroUsize::MIN,
             homes: 0,
             segment: Bytes(64 << 20),
-            at_hand: Bytes(64 << 10),
+            at_hand: Bytes(128 << 10),
             idle_runs: 16,
             scattered: 0.1,
             joins: true,
@@ -300,13 +300,11 @@ impl Pool {
         bytes: Bytes,
     ) -> Result<PoolBlock, PoolError> {
         let mut segments = self.lock();
-        let found = segments.from_lists(class);
-        let id = match found {
-            Some(id) => id,
-            None => {
-                self.collect(&mut segments);
-                segments.take(class, bytes)?
-            }
+        let id = if let Some(id) = segments.take_free(class) {
+            id
+        } else {
+            self.collect(&mut segments);
+            segments.take(class, bytes)?
         };
         self.entries.set(id, segments.address(id), class);
         drop(segments);

@@ -71,7 +71,7 @@ impl Segments {
     }
 
     /// A block of a class from a list.
-    pub(super) fn from_lists(&mut self, class: usize) -> Option<SpanId> {
+    pub(super) fn take_free(&mut self, class: usize) -> Option<SpanId> {
         let found = self.spans.take(class);
         self.taken += u64::from(found.is_some());
         found

@@ -63,7 +63,7 @@ struct Stack {
 /// Slots by worker and class.
 #[derive(Debug)]
 pub(super) struct Slots {
-    slots: Vec<Slot>,
+    places: Vec<Slot>,
     stacks: Vec<Stack>,
     classes: usize,
 }
@@ -77,7 +77,7 @@ impl Slots {
             stacks.push(Stack { first, len, top: AtomicU32::new(0) });
             first += len;
         }
-        Self { slots: (0..first).map(|_| Slot::new()).collect(), stacks, classes: of_class.len() }
+        Self { places: (0..first).map(|_| Slot::new()).collect(), stacks, classes: of_class.len() }
     }
 
     #[inline]
@@ -94,7 +94,7 @@ impl Slots {
         while top > 0 && found.is_none() {
             top -= 1;
             // None where others were first.
-            found = self.slots[(stack.first + top) as usize].take();
+            found = self.places[(stack.first + top) as usize].take();
         }
         stack.top.store(top, Ordering::Relaxed);
         found
@@ -106,13 +106,13 @@ impl Slots {
     pub(super) fn put(&self, worker: usize, class: usize, id: SpanId) -> bool {
         let stack = self.stack(worker, class);
         let top = stack.top.load(Ordering::Relaxed);
-        let is_kept = top < stack.len && self.slots[(stack.first + top) as usize].put_mine(id);
+        let is_kept = top < stack.len && self.places[(stack.first + top) as usize].put_mine(id);
         stack.top.store(top + u32::from(is_kept), Ordering::Relaxed);
         is_kept
     }
 
     /// Takes all that there is, whosever it is.
     pub(super) fn drain(&self) -> impl Iterator<Item = SpanId> {
-        self.slots.iter().filter_map(Slot::take)
+        self.places.iter().filter_map(Slot::take)
     }
 }

@@ -63,6 +63,9 @@ struct Segment {
     highest: SpanId,
 }
 
+/// So many spans of a list are looked at for the smallest: more do not lose less.
+const LOOKS: usize = 8;
+
 /// One block that is moved: bytes of it come to lie elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
@@ -219,7 +222,7 @@ impl Spans {
             return None;
         }
         let from = above.trailing_zeros() as usize;
-        let id = self.heads[from];
+        let id = self.best_of(self.heads[from]);
         self.unlist(id);
         let bytes = self.classes.size(class).0;
         let (place, found, above) = {
@@ -235,6 +238,21 @@ impl Spans {
         }
         self.note_held(class, id, from > class);
         Some(id)
+    }
+
+    /// The spans of a list from one on.
+    fn list_from(&self, first: SpanId) -> impl Iterator<Item = SpanId> {
+        let there = |id: SpanId| (id != NONE).then_some(id);
+        std::iter::successors(there(first), move |&id| there(self.rows[id as usize].after))
+    }
+
+    /// The smallest of the first spans of a list, the lowest of such.
+    fn best_of(&self, head: SpanId) -> SpanId {
+        let size = |id: &SpanId| {
+            let span = &self.rows[*id as usize];
+            (span.bytes, span.place.segment, span.place.start)
+        };
+        self.list_from(head).take(LOOKS).min_by_key(size).unwrap_or(head)
     }
 
     fn note_held(&mut self, class: usize, id: SpanId, is_lent: bool) {
@@ -285,11 +303,8 @@ impl Spans {
 
     /// The largest free span of some. Cost: the length of the list that it is in, and of those above.
     fn largest(&self, counts: impl Fn(&Span) -> bool) -> Bytes {
-        let there = |id: SpanId| (id != NONE).then_some(id);
         let of_list = |&head: &SpanId| {
-            let list =
-                std::iter::successors(there(head), |&id| there(self.rows[id as usize].after));
-            let spans = list.map(|id| &self.rows[id as usize]);
+            let spans = self.list_from(head).map(|id| &self.rows[id as usize]);
             spans.filter(|span| counts(span)).map(|span| Bytes(span.bytes)).max()
         };
         self.heads.iter().rev().find_map(of_list).unwrap_or_default()
