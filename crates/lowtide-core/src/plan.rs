@@ -61,7 +61,7 @@ impl Owner {
     }
 }
 
-/// One row of the event table. Rows of one step: ALLOCs, FENCEs, the EXEC, FREEs.
+/// One row of the event table. Rows of one step: ALLOCs, FENCEs, the EXEC, FREEs, perhaps a COMPACT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Event {
@@ -74,6 +74,8 @@ pub enum Event {
     Exec(RunId),
     /// The residence's bytes are free, after the run that needs them last.
     Free(ResidenceId),
+    /// After this run, the one before: blocks of the pool may be moved together while no operator runs.
+    Compact(RunId),
 }
 
 /// What a plan costs, and against what.
@@ -159,7 +161,7 @@ impl Plan {
             match event {
                 Event::Exec(run) => next = RunId::from_index(run.index() + 1),
                 Event::Fence(before) => waits.push((before, next)),
-                Event::Alloc(_) | Event::Free(_) => {}
+                Event::Alloc(_) | Event::Free(_) | Event::Compact(_) => {}
             }
         }
         waits.sort_unstable();

@@ -44,7 +44,7 @@ pub fn write_events(graph: &Graph, plan: &Plan, out: impl Write) -> io::Result<(
     for (event_id, &event) in (1_u64..).zip(&plan.events) {
         let row = match event {
             Event::Alloc(residence) => stay(graph, plan, residence, Step(executed)),
-            Event::Exec(run) => Row::of(graph, plan, run.step()),
+            Event::Exec(run) | Event::Compact(run) => Row::of(graph, plan, run.step()),
             // The operator that is waited for, in the step of the one that waits.
             Event::Fence(run) => Row { step: executed, ..Row::of(graph, plan, run.step()) },
             // FREEs follow the operator that they belong to.
@@ -67,6 +67,7 @@ fn name(event: Event) -> &'static str {
         Event::Alloc(_) => "ALLOC",
         Event::Free(_) => "FREE",
         Event::Fence(_) => "FENCE",
+        Event::Compact(_) => "COMPACT",
         _ => "EXEC",
     }
 }

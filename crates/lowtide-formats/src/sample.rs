@@ -113,5 +113,6 @@ fn events() -> Vec<Event> {
         Event::Fence(RunId::new(0)),
         exec(2),
         free(1),
+        Event::Compact(RunId::new(2)),
     ]
 }

@@ -119,7 +119,7 @@ impl Candidate {
             spaces: self.layout.spaces(self.placement.size),
             buffers,
             residences: self.layout.residences.clone(),
-            events: events::events(graph, &self.order, &self.layout),
+            events: events::events(graph, &self.order, &self.layout, config.compact_every),
             order_bound: order_bound.clone(),
             placement_bound: self.bound.clone(),
             stats: self.stats(graph, config),

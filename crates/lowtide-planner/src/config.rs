@@ -30,6 +30,9 @@ pub struct PlanConfig {
     /// Whether bytes may be used again where only the order of the plan allows it, so that several workers have to wait at
     /// fences; else only where data orders it ([`Reuse::Pack`] and [`Reuse::Safe`]).
     pub fences: bool,
+    /// After so many operators blocks of the pool may be moved together, where a plan uses the pool; 0: never. It is done only if
+    /// enough is scattered, at a moment when no operator runs.
+    pub compact_every: u32,
     /// How many pairs of buffers that live together packing may look at; see [`Effort`]. Parts of it are spent on one
     /// order after the other. One rule, whose cost does not depend on these pairs, always runs.
     pub pack_steps: u64,
@@ -57,6 +60,7 @@ impl Default for PlanConfig {
             align: Align::default(),
             red_zone: Bytes::ZERO,
             fences: true,
+            compact_every: 64,
             pack_steps: Effort::default().pack_steps(),
             order_steps: Effort::default().order_steps(),
             workers: NonZeroUsize::MIN,

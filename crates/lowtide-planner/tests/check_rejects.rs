@@ -254,6 +254,40 @@ fn an_unknown_size_in_the_arena() {
     assert_only!(broken, Fault::UnboundedInArena { .. });
 }
 
+/// A chain of operators of unknown sizes.
+fn unknown_chain(length: usize) -> Graph {
+    let mut b = GraphBuilder::new("unknown");
+    let mut last = b.input("x", SIZE);
+    for at in 0..length {
+        let next = b.computed(format!("t{at}"), Size::Unknown);
+        b.op(Op::new(format!("op{at}"), "A", [last], [next]));
+        last = next;
+    }
+    b.output(last);
+    b.finish().unwrap()
+}
+
+#[test]
+fn a_pool_that_is_moved_where_nobody_said_so() {
+    let graph = unknown_chain(200);
+    let compactions = |every| {
+        let config = PlanConfig { compact_every: every, ..PlanConfig::default() };
+        let plan = plan(&graph, &config).unwrap().plan;
+        let count = plan.events.iter().filter(|event| matches!(event, Event::Compact(_))).count();
+        check(&graph, plan).unwrap();
+        count
+    };
+    assert_eq!([0, 1, 64, 201].map(compactions), [0, 200, 3, 0]);
+    let run = RunId::new(5);
+    let broken = faults_of(&graph, |plan| plan.events.insert(0, Event::Compact(run)));
+    assert_only!(broken, Fault::MisplacedCompact { event: 0, .. });
+    let broken = faults_of(&graph, |plan| plan.events.push(Event::Compact(run)));
+    assert_only!(broken, Fault::MisplacedCompact { .. });
+    let broken =
+        faults(|plan| plan.events.push(Event::Compact(plan.schedule.ids().last().unwrap())));
+    assert_only!(broken, Fault::MisplacedCompact { why: "but the plan has none", .. });
+}
+
 #[test]
 fn a_residence_of_a_weight_an_input_a_view_or_of_scratch_that_is_not_needed() {
     let names = |what: Occupant| {

@@ -122,7 +122,9 @@ fn check_events(plan: &Plan) -> Result<(), NoMeaning> {
         let place = || format!("what event {index} names");
         match *event {
             Event::Alloc(id) | Event::Free(id) => in_range(place, id, plan.residences.len())?,
-            Event::Exec(run) | Event::Fence(run) => in_range(place, run, plan.schedule.len())?,
+            Event::Exec(run) | Event::Fence(run) | Event::Compact(run) => {
+                in_range(place, run, plan.schedule.len())?;
+            }
             _ => {}
         }
     }

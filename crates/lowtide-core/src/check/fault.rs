@@ -93,6 +93,8 @@ pub enum Fault {
     WrongBytes { op: String, step: Step, tensor: String, found: String },
     #[error("event {event} is a fence for {found}, which does not come before {next}")]
     LateFence { event: usize, found: RunId, next: RunId },
+    #[error("event {event} moves the pool after {found}, {why}")]
+    MisplacedCompact { event: usize, found: RunId, why: &'static str },
     #[error(
         "operator `{op}` at step {step} uses bytes that `{other}` uses at step {other_step}, and neither data nor a fence makes it wait for that"
     )]

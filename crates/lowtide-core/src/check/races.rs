@@ -240,7 +240,7 @@ fn fences(plan: &Plan, faults: &mut Vec<Fault>) -> Option<Lists<RunId, RunId>> {
                 faults.push(Fault::LateFence { event, found, next });
             }
             Event::Fence(found) => pairs.push((next, found)),
-            Event::Alloc(_) | Event::Free(_) => {}
+            Event::Alloc(_) | Event::Free(_) | Event::Compact(_) => {}
         }
     }
     (faults.len() == before).then(|| Lists::group(plan.schedule.len(), &pairs))

@@ -248,7 +248,7 @@ impl Tables<'_> {
                 crate::Event::Alloc(id) | crate::Event::Free(id) => {
                     self.in_range(place, id, self.plan.residences.len())
                 }
-                crate::Event::Exec(run) | crate::Event::Fence(run) => {
+                crate::Event::Exec(run) | crate::Event::Fence(run) | crate::Event::Compact(run) => {
                     self.in_range(place, run, self.plan.schedule.len())
                 }
             };

@@ -24,7 +24,7 @@ use crate::column::Misfit;
 use lowtide_core::Bytes;
 
 /// The version of the plan file that is read and written.
-pub const PLAN_VERSION: u32 = 2;
+pub const PLAN_VERSION: u32 = 3;
 
 const FORMAT: &str = "lowtide-plan";
 /// The largest file: with two bytes or more for an entry, every count of entries fits an id.
@@ -34,6 +34,7 @@ const ALLOC: &str = "ALLOC";
 const EXEC: &str = "EXEC";
 const FREE: &str = "FREE";
 const FENCE: &str = "FENCE";
+const COMPACT: &str = "COMPACT";
 
 /// Why bytes are not a plan.
 #[derive(Debug, thiserror::Error)]

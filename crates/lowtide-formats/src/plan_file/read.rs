@@ -1,6 +1,6 @@
 //! The reader of plans.
 
-use super::{ALLOC, EXEC, FENCE, FORMAT, FREE, MAX_FILE, PLAN_VERSION, PlanFileError};
+use super::{ALLOC, COMPACT, EXEC, FENCE, FORMAT, FREE, MAX_FILE, PLAN_VERSION, PlanFileError};
 use crate::column::{Cell, Column, Misfit, Scalar};
 use crate::value::Value;
 use lowtide_core::{
@@ -161,10 +161,11 @@ impl Cell for Event {
             EXEC => Ok(Self::Exec(RunId::new(id))),
             FREE => Ok(Self::Free(ResidenceId::new(id))),
             FENCE => Ok(Self::Fence(RunId::new(id))),
+            COMPACT => Ok(Self::Compact(RunId::new(id))),
             _ => Err(Misfit {
                 place: format!("[{index}][0]"),
                 found: kind.to_string(),
-                wanted: "\"ALLOC\", \"FENCE\", \"EXEC\" or \"FREE\"",
+                wanted: "\"ALLOC\", \"FENCE\", \"EXEC\", \"FREE\" or \"COMPACT\"",
             }),
         }
     }

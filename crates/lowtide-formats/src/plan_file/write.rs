@@ -1,6 +1,6 @@
 //! The writer of plans. Everything streams: no column is built before it is written.
 
-use super::{ALLOC, EXEC, FENCE, FORMAT, FREE, PLAN_VERSION};
+use super::{ALLOC, COMPACT, EXEC, FENCE, FORMAT, FREE, PLAN_VERSION};
 use lowtide_core::{
     Bound, Event, Occupant, Plan, PlanStats, Proof, ResidenceId, Size, Space, SpaceKind,
 };
@@ -195,6 +195,7 @@ impl Serialize for EventCell {
             Event::Exec(run) => (EXEC, run.raw()).serialize(serializer),
             Event::Free(residence) => (FREE, residence.raw()).serialize(serializer),
             Event::Fence(run) => (FENCE, run.raw()).serialize(serializer),
+            Event::Compact(run) => (COMPACT, run.raw()).serialize(serializer),
             other => Err(unspeakable(&format!("event {other:?}"))),
         }
     }

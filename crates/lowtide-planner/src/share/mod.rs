@@ -29,7 +29,7 @@ pub(crate) mod overlays;
 mod relaxed;
 
 pub(crate) use ground::Ground;
-pub(crate) use layout::{ARENA, Layout, joined};
+pub(crate) use layout::{ARENA, Layout, POOL, joined};
 
 use crate::PlanConfig;
 use crate::lifetimes::storage_lifetimes;

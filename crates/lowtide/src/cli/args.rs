@@ -171,6 +171,10 @@ pub(super) struct PlannerArgs {
     /// mode colour.
     #[arg(long)]
     no_fences: bool,
+    /// Where sizes are known only in the run: after so many operators blocks of the pool may be moved together; 0: never
+    /// [default: 64].
+    #[arg(long, value_name = "N")]
+    compact_every: Option<u32>,
     /// Who owns the memory of the model's inputs.
     #[arg(long, alias = "input-memory", value_enum, default_value = "caller")]
     inputs: OwnerArg,
@@ -241,6 +245,7 @@ impl PlannerArgs {
             align: self.align,
             parts: !self.no_parts,
             fences: !self.no_fences,
+            compact_every: self.compact_every.unwrap_or(PlanConfig::default().compact_every),
             pack_steps: self.effort.effort().pack_steps(),
             order_steps: self.effort.effort().order_steps(),
             ..PlanConfig::default()
@@ -249,7 +254,7 @@ impl PlannerArgs {
 }
 
 /// What says how a plan is made, and so nothing about a plan that is given.
-const PLANNER_FLAGS: [&str; 14] = [
+const PLANNER_FLAGS: [&str; 15] = [
     "order",
     "mode",
     "alpha",
@@ -258,6 +263,7 @@ const PLANNER_FLAGS: [&str; 14] = [
     "colour_by",
     "no_in_place",
     "no_fences",
+    "compact_every",
     "no_parts",
     "inputs",
     "outputs",

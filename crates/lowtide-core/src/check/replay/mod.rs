@@ -48,6 +48,7 @@ pub(super) fn run(graph: &Graph, plan: &Plan) -> Replayed {
             Event::Free(id) => replay.free(index, id),
             // What waits for what is judged when all is known to make sense.
             Event::Fence(_) => {}
+            Event::Compact(run) => replay.compact(index, run),
             Event::Exec(run) => {
                 if !replay.exec(index, run) {
                     break;
@@ -283,6 +284,18 @@ impl<'a> Replay<'a> {
         if self.in_arena(id) {
             self.live_now -= given_back;
         }
+    }
+
+    /// Blocks of a pool are moved only if there is one, and at the end of a step.
+    fn compact(&mut self, event: usize, found: RunId) {
+        let is_now = RunId::from_index(found.index() + 1).step() == self.now();
+        let has_pool = self.plan.spaces.iter().any(|space| space.kind == SpaceKind::Pool);
+        let why = match (has_pool, is_now) {
+            (true, true) => return,
+            (false, _) => "but the plan has none",
+            (true, false) => "which is not the run before",
+        };
+        self.faults.push(Fault::MisplacedCompact { event, found, why });
     }
 
     fn check_span(&mut self, id: ResidenceId, wanted: Interval) {
