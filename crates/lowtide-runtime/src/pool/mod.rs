@@ -51,7 +51,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How a pool grows and what it keeps.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
     /// Sizes of blocks.
     pub classes: SizeClasses,
@@ -69,8 +69,8 @@ pub struct PoolConfig {
     /// After so many calls of [`Pool::end_run`] idle segments beyond what was held since at most go back to the system. 0: none
     /// does.
     pub idle_runs: u32,
-    /// [`Pool::compact`] moves blocks only if more than this part of all bytes is scattered.
-    pub scattered: f64,
+    /// [`Pool::compact`] moves blocks only if more than so many percent of all bytes are scattered.
+    pub scattered: u32,
     /// Whether free blocks join their neighbours, so that what was lent goes home. Else the pool falls to pieces: only to show
     /// that.
     pub joins: bool,
@@ -86,7 +86,7 @@ impl Default for PoolConfig {
             segment: Bytes(64 << 20),
             at_hand: Bytes(128 << 10),
             idle_runs: 16,
-            scattered: 0.1,
+            scattered: 10,
             joins: true,
         }
     }

@@ -61,8 +61,8 @@ impl Pool {
     /// Nobody has a slice of a block, or makes one, before this returns; and what was written to blocks before happens before.
     pub(crate) unsafe fn compact_shared(&self) -> Option<Compaction> {
         let mut segments = self.lock();
-        let most = self.config.scattered * lossy(segments.spans.total);
-        if lossy(segments.spans.scattered().0) <= most {
+        let (scattered, total) = (segments.spans.scattered().0, segments.spans.total);
+        if u128::from(scattered) * 100 <= u128::from(total) * u128::from(self.config.scattered) {
             return None;
         }
         self.collect(&mut segments);
@@ -89,9 +89,4 @@ impl Pool {
         assert_eq!(block.pool, self.number, "the block is of another pool");
         (self.entries.address(block.id), block.len)
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a part of all bytes need not be exact")]
-fn lossy(bytes: u64) -> f64 {
-    bytes as f64
 }

@@ -135,7 +135,7 @@ fn every_failure_leaves_the_pool_usable_and_nothing_behind() {
 
 #[test]
 fn blocks_keep_their_bytes_when_they_are_moved() {
-    let config = PoolConfig { segment: Bytes(1 << 20), scattered: 0.05, ..PoolConfig::default() };
+    let config = PoolConfig { segment: Bytes(1 << 20), scattered: 5, ..PoolConfig::default() };
     let (mut pool, mut state, mut moved) = (pool(&config), 7, 0);
     let mut blocks: Vec<(PoolBlock, u8)> = Vec::new();
     for round in 0..6_000 {
