@@ -17,6 +17,9 @@
 //! | `bind` | program and plan to ranges of bytes for every operand of every run |
 //! | `arena` | such ranges to slices: the only unsafe code |
 //! | `engine` | one run of an operator to a call of its kernel |
+//! | `pool` | requests of a run to blocks of memory, for what no plan can place |
+//! | `pool_places`, `pooled` | a plan to the runs that use each block, and blocks from their writer to their last reader |
+//! | `late` | inputs of a run to the shapes of what an operator writes, to a call of its kernel |
 //! | `handover` | what waits for what to what may begin |
 //! | `workers` | a schedule, or what may begin, to calls on one thread or several |
 //! | `cells` | in guard mode, runs that are over to bytes that are poisoned |
@@ -39,10 +42,14 @@ mod engine;
 mod guard;
 mod handover;
 mod history;
+mod late;
 mod lives;
 mod marks;
 mod meaning;
 mod memory;
+mod pool;
+mod pool_places;
+mod pooled;
 mod probe;
 mod redzone;
 mod report;
@@ -61,6 +68,7 @@ pub use diagnosis::{Cause, Diagnosis, Difference, Finding, Stay, Use};
 pub use doctor::{DoctorError, diagnose, input_specs};
 pub use meaning::NoMeaning;
 pub use memory::{Block, HostMemory, LimitedMemory, Memory, MemoryError};
+pub use pool::{Pool, PoolBlock, PoolConfig, PoolError};
 pub use session::{Canceller, MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
 pub use sessions::Sessions;
 pub use shared_arena::SharedArena;

@@ -4,11 +4,14 @@
 //! worker 0   take f ── f ── finish f ── take h ── h ── ...        all on threads of one pool, of which kernels take what
 //! worker 1   take g ── g ── finish g ── nothing: lend the thread  the workers leave: a worker without a run helps others
 //! ~~~
+//! A run for which the pool has too little memory free is parked, and its worker takes another; what is freed wakes it. One
+//! worker has nothing else to take: it fails.
+//!
 //! Workers begin together: one that began while another was inside a kernel could be taken up by that kernel's thread, and
 //! wait there for itself.
 
 use crate::RunError;
-use crate::engine::{Running, Worker};
+use crate::engine::{Outcome, Running, Worker};
 use crate::handover::Handover;
 use crate::redzone::damaged;
 use parking_lot::Mutex;
@@ -17,7 +20,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Follows the schedule. Nothing is allocated.
 pub(crate) fn alone(running: Running<'_>, worker: &mut Worker) -> Result<(), RunError> {
     for run in running.engine.plan.schedule.ids() {
-        running.execute(run, worker)?;
+        if let Outcome::Full(error) = running.execute(run, worker)? {
+            return Err(error);
+        }
         if let Some(guard) = &running.engine.guard {
             let holes = guard.zones.after(run);
             let damage = running.memory.between_runs(|bytes| damaged(bytes, holes));
@@ -91,8 +96,20 @@ impl Team<'_> {
                 lend();
                 continue;
             };
+            // Taken before the pool is asked: what is freed from here on is not missed.
+            let frees = self.handover.frees();
             match self.running.execute(run, worker) {
-                Ok(()) => next = self.handover.finish(run),
+                Ok(Outcome::Done { freed }) => {
+                    if freed {
+                        self.handover.wake();
+                    }
+                    next = self.handover.finish(run);
+                }
+                Ok(Outcome::Full(error)) => {
+                    if !self.handover.park(run, frees) {
+                        self.fail(error);
+                    }
+                }
                 Err(error) => self.fail(error),
             }
         }
