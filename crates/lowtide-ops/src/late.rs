@@ -9,6 +9,7 @@
 //! elements. Weights are what was known of them before. Cost of an equal run: comparing sizes and those elements.
 
 use crate::call::{Call, Misfit};
+use crate::expr::Expr;
 use crate::fact::{self, Fact, MAX_ELEMENTS};
 use crate::infer;
 use crate::known::Known;
@@ -200,7 +201,7 @@ impl Late for LateOp {
 }
 
 /// The elements that rules may look at.
-fn looked_at<'a>(input: Input<'a>) -> Option<&'a [u8]> {
+fn looked_at(input: Input<'_>) -> Option<&[u8]> {
     let most = match input.dtype {
         DType::F16 | DType::BF16 | DType::F32 | DType::F64 => MOST_FRACTIONS,
         _ => MAX_ELEMENTS,
@@ -238,7 +239,7 @@ fn complete(at: usize, told: &Fact, declared: &Fact) -> Result<Fact, NoKernel> {
         return Err(misfit(format!("has {found} dimensions, planned were {wanted}")));
     }
     let number = |(now, before): (&fact::Extent, &fact::Extent)| {
-        let [now, before] = [now, before].map(|dim| dim.as_ref().and_then(|dim| dim.known()));
+        let [now, before] = [now, before].map(|dim| dim.as_ref().and_then(Expr::known));
         match (now, before) {
             (Some(now), Some(before)) if now != before => {
                 Err(misfit(format!("has a dimension of {now}, planned was {before}")))

@@ -238,8 +238,7 @@ impl Shared<'_> {
     pub(crate) fn with_operands<R>(
         &self,
         run: &BoundRun,
-        given: Given<'_>,
-        lent: Lent<'_>,
+        (given, lent): (Given<'_>, Lent<'_>),
         spare: &mut Spare,
         work: impl FnOnce(&mut Operands<'_>) -> R,
     ) -> R {

@@ -300,11 +300,11 @@ impl<'a> Placer<'a> {
         let mut runs = IndexVec::new();
         for (run, &op) in self.plan.schedule.iter_enumerated() {
             self.note_homes(run, op);
-            let call = match (&self.program.calls[op], self.program.late.get(&op)) {
-                (Some(Prepared { inputs, outputs, .. }), _) => Some((inputs, outputs)),
-                (None, Some(LateCall { inputs, outputs, .. })) => Some((inputs, outputs)),
-                (None, None) => None,
-            };
+            let call = self.program.calls[op].as_ref();
+            let call = call.map(|Prepared { inputs, outputs, .. }| (inputs, outputs));
+            let late = self.program.late.get(&op);
+            let call =
+                call.or_else(|| late.map(|LateCall { inputs, outputs, .. }| (inputs, outputs)));
             let place = |(inputs, outputs): (&Operands, &Operands)| {
                 self.place_run((run, op), inputs, outputs)
             };

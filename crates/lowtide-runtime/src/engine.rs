@@ -165,8 +165,8 @@ impl Running<'_> {
         let kernel = engine.kernels[bound.op()].as_ref().expect("what is bound has a kernel");
         let mut kernel = kernel.lock();
         let work = |operands: &mut Operands<'_>| kernel.0.run(operands);
-        let done =
-            self.memory.with_operands(bound, given, Lent::default(), &mut worker.spare, work);
+        let given = (given, Lent::default());
+        let done = self.memory.with_operands(bound, given, &mut worker.spare, work);
         done.map_err(|source| RunError::kernel(&engine.graph, bound.op(), source).into())
     }
 

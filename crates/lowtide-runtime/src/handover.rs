@@ -176,6 +176,36 @@ mod tests {
     }
 
     #[test]
+    fn a_parked_run_begins_again_when_something_is_freed() {
+        let mut handover = Handover::new(3, &pairs(&[(0, 2)]));
+        handover.start();
+        let (first, second) = (handover.take().unwrap(), handover.take().unwrap());
+        let frees = handover.frees();
+        assert!(handover.park(second, frees));
+        assert_eq!(handover.take(), None);
+        handover.wake();
+        assert_eq!(handover.take(), Some(second));
+        // What was freed after the pool was asked is not missed.
+        assert!(handover.park(second, frees));
+        assert_eq!(handover.take(), Some(second));
+        assert_eq!(handover.finish(first), Some(RunId::new(2)));
+    }
+
+    #[test]
+    fn what_waits_for_memory_is_tried_once_more_before_all_ends() {
+        let mut handover = Handover::new(3, &[]);
+        handover.start();
+        let runs: Vec<RunId> = (0..3).map(|_| handover.take().unwrap()).collect();
+        let frees = handover.frees();
+        assert!(handover.park(runs[0], frees) && handover.park(runs[1], frees));
+        // The last that was under way frees nothing.
+        assert_eq!(handover.finish(runs[2]), Some(runs[0]));
+        assert!(handover.park(runs[0], frees));
+        assert_eq!(handover.take(), Some(runs[1]));
+        assert!(!handover.park(runs[1], frees));
+    }
+
+    #[test]
     fn a_stop_is_forgotten_at_the_next_start() {
         let mut handover = Handover::new(1, &[]);
         handover.start();

@@ -19,6 +19,7 @@ use lowtide_core::{Bytes, DType, Graph, IndexVec, OpId, Plan, Size, TensorId, el
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A shape that is known only now.
 type Shape = Arc<[usize]>;
@@ -30,6 +31,8 @@ pub(crate) struct Lates {
     /// Of each tensor whose shape is not fixed.
     shapes: IndexVec<TensorId, Option<Mutex<Option<Shape>>>>,
     pub(crate) pooled: Pooled,
+    /// The most that kernels have kept on a thread up to now.
+    hidden: AtomicU64,
 }
 
 /// Why a late run did not happen.
@@ -97,11 +100,17 @@ impl Lates {
                 .into_iter()
                 .map(|(op, call)| (op, Mutex::new(call)))
                 .collect(),
+            hidden: AtomicU64::new(0),
         })
     }
 
     pub(crate) fn has(&self, op: OpId) -> bool {
         self.calls.contains_key(&op)
+    }
+
+    /// The most that libraries under its kernels have kept on a thread up to now.
+    pub(crate) fn hidden_bytes(&self) -> Bytes {
+        Bytes(self.hidden.load(Ordering::Relaxed))
     }
 
     /// Begins anew, with inputs of these shapes.
@@ -155,8 +164,9 @@ impl Lates {
             let (mut outputs, scratch) = sizes.lend(run, &mut leases);
             let lent = Lent { inputs: &inputs, outputs: &mut outputs, scratch };
             let work = |operands: &mut Operands<'_>| kernel.run(operands);
-            let done = memory.with_operands(run, given, lent, worker.spare(), work);
+            let done = memory.with_operands(run, (given, lent), worker.spare(), work);
             done.map_err(|source| RunError::kernel(graph, run.op(), source))?;
+            self.hidden.fetch_max(kernel.hidden_bytes().0, Ordering::Relaxed);
         }
         self.publish(run, outputs, sizes, leases);
         Ok(())

@@ -119,7 +119,7 @@ impl<'a> Probe<'a> {
         let call = calls[bound.op()].as_mut().expect("what is placed has a kernel");
         self.arena
             .share()
-            .with_operands(&bound, given, Lent::default(), &mut self.spare, |operands| {
+            .with_operands(&bound, (given, Lent::default()), &mut self.spare, |operands| {
                 call.kernel.run(operands)
             })
             .map_err(Failure::Kernel)

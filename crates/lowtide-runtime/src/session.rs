@@ -257,7 +257,8 @@ pub struct MemoryUse {
     pub arena: Bytes,
     /// Outputs that the plan leaves to the caller, behind the arena.
     pub outputs: Bytes,
-    /// What libraries under the kernels may hold at most on all threads together, beside the arena.
+    /// What libraries under the kernels may hold at most on all threads together, beside the arena; of late kernels, those
+    /// that have run.
     pub kernels: Bytes,
     /// Weights whose bytes in the file were not aligned, and were copied.
     pub copied_weights: Bytes,
@@ -286,7 +287,9 @@ struct Core {
     /// With several workers.
     handover: Option<Handover>,
     profile: Option<IndexVec<RunId, Duration>>,
-    kernel_bytes: Bytes,
+    /// What kernels that are made before a run keep on each thread at most.
+    hidden_bytes: Bytes,
+    threads: usize,
     canceller: Canceller,
 }
 
@@ -342,7 +345,8 @@ impl Session {
         let runs = engine.plan.schedule.len();
         let workers = (0..).take(config.workers.get());
         let core = Core {
-            kernel_bytes: Bytes(hidden.unwrap_or_default().0 * threads.get() as u64),
+            hidden_bytes: hidden.unwrap_or_default(),
+            threads: threads.get(),
             profile: config.profile.then(|| IndexVec::filled(runs, Duration::ZERO)),
             handover: (config.workers.get() > 1)
                 .then(|| Handover::new(runs, &engine.plan.waits(&engine.graph))),
@@ -378,10 +382,12 @@ impl Session {
     pub fn memory(&self) -> MemoryUse {
         let Engine { plan, bound, weights, late, .. } = &self.core.engine;
         let pooled = late.as_ref().map(|late| &late.pooled);
+        let of_late = late.as_ref().map_or(Bytes::ZERO, Lates::hidden_bytes);
+        let hidden = self.core.hidden_bytes.max(of_late);
         MemoryUse {
             arena: plan.stats.arena_bytes,
             outputs: bound.bytes.saturating_sub(plan.stats.arena_bytes),
-            kernels: self.core.kernel_bytes,
+            kernels: Bytes(hidden.0 * self.core.threads as u64),
             copied_weights: weights.copied(),
             pool_peak: pooled.map_or(Bytes::ZERO, Pooled::peak),
             pool_blocks: pooled.map_or(0, Pooled::blocks),
@@ -532,14 +538,28 @@ impl Core {
     /// Puts the inputs where the plan wants them, then runs all.
     fn follow(&mut self, inputs: &[TensorRef<'_>], arena: &mut Arena) -> Result<(), RunError> {
         self.results.fill_with(|| None);
-        let Some(late) = &self.engine.late else { return self.run_all(inputs, arena) };
-        late.start(&self.engine.ids[0], inputs);
+        if self.engine.late.is_none() {
+            return self.run_all(inputs, arena, false);
+        }
+        self.start_late(inputs);
         let cleared = Cleared(self);
-        cleared.0.run_all(inputs, arena)?;
+        let mut done = cleared.0.run_all(inputs, arena, false);
+        if cleared.0.handover.is_some() && matches!(done, Err(RunError::PoolExhausted { .. })) {
+            // Several workers may hold memory in vain, each for what it does next. One in the order of the plan does not.
+            cleared.0.start_late(inputs);
+            done = cleared.0.run_all(inputs, arena, true);
+        }
+        done?;
         cleared.0.keep_results();
         // What is kept is freed by the next run.
         std::mem::forget(cleared);
         Ok(())
+    }
+
+    fn start_late(&self, inputs: &[TensorRef<'_>]) {
+        if let Some(late) = &self.engine.late {
+            late.start(&self.engine.ids[0], inputs);
+        }
     }
 
     /// That no input is larger than what the plan has for it.
@@ -568,7 +588,13 @@ impl Core {
         }
     }
 
-    fn run_all(&mut self, inputs: &[TensorRef<'_>], arena: &mut Arena) -> Result<(), RunError> {
+    /// Follows the plan, on one worker only if that is wanted.
+    fn run_all(
+        &mut self,
+        inputs: &[TensorRef<'_>],
+        arena: &mut Arena,
+        is_alone: bool,
+    ) -> Result<(), RunError> {
         let Self { engine, workers, handover, profile, canceller, .. } = self;
         if let Some(guard) = &engine.guard {
             let all = 0..arena.bytes().len();
@@ -589,8 +615,8 @@ impl Core {
         let (start, is_cancelled) = (is_timed.then(now), &*canceller.0);
         let running = Running { engine, memory, inputs, start, is_cancelled };
         let done = match handover {
-            Some(handover) => together(running, handover, workers),
-            None => alone(running, &mut workers[0]),
+            Some(handover) if !is_alone => together(running, handover, workers),
+            _ => alone(running, &mut workers[0]),
         };
         if matches!(done, Err(RunError::Cancelled)) {
             canceller.0.store(false, Ordering::Relaxed);

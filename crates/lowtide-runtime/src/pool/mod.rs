@@ -87,14 +87,16 @@ impl Pool {
         if block.host().is_none() {
             return Err(MemoryError::NotHost.into());
         }
-        state.held = state.held + bytes;
+        state.held += bytes;
         Ok(PoolBlock { block, bytes })
     }
 
     /// Takes a block back from a worker.
     pub fn free(&self, _worker: usize, block: PoolBlock) {
+        let PoolBlock { block, bytes } = block;
+        drop(block);
         let mut state = self.state.lock();
-        state.held = state.held.saturating_sub(block.bytes);
+        state.held = state.held.saturating_sub(bytes);
     }
 
     /// What a block holds.

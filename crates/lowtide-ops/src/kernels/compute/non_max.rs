@@ -93,9 +93,9 @@ impl<'a> Task<'a> {
         };
         check("batches", batches_too, batches)?;
         check("scores of a class", scores_each, boxes_each)?;
-        let number = |at| input(at).map(|input: Input<'a>| input.values::<f32>()).transpose();
+        let number = |at| input(at).map(Input::values::<f32>).transpose();
         let number = |at| number(at).map(|all| all.and_then(<[f32]>::first).copied());
-        let most = input(2).map(|input| input.values::<i64>()).transpose()?;
+        let most = input(2).map(Input::values::<i64>).transpose()?;
         let most = most.and_then(<[i64]>::first).copied().unwrap_or(0);
         let overlap = number(3)?.unwrap_or(0.0);
         if !(0.0..=1.0).contains(&overlap) {
@@ -122,9 +122,8 @@ impl<'a> Task<'a> {
         for (at, scores) in classes {
             let (batch, class) = (at / self.classes, at % self.classes);
             let boxes = &self.boxes[batch * self.boxes_each * 4..][..self.boxes_each * 4];
-            for at in 0..self.kept(boxes, scores, order) {
-                tell([batch, class, order[at] as usize]);
-            }
+            let kept = self.kept(boxes, scores, order);
+            order[..kept].iter().for_each(|&at| tell([batch, class, at as usize]));
         }
     }
 
