@@ -11,6 +11,7 @@ use lowtide::core::operator::{KernelError, Operands, Prepared, Program};
 use lowtide::core::testing::layered_random;
 use lowtide::core::{DType, Id, IndexVec, OpId, Plan, Reuse, Tensor, TensorKind};
 use lowtide::{Graph, GraphBuilder, PlanConfig, Session, SessionConfig, TensorRef, check, plan};
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
@@ -162,6 +163,7 @@ fn session(
     }
     let program = Program {
         calls: graph.ops().iter().enumerate().map(prepared).collect(),
+        late: BTreeMap::new(),
         shapes: graph.tensors().ids().map(|id| [len(id)].into()).collect(),
         weights,
         inputs: of(TensorKind::Input).collect(),

@@ -15,9 +15,12 @@ use crate::inside::InsideRule;
 use crate::kernels::KernelRule;
 use crate::scratch::ScratchRule;
 use lowtide_core::Operator;
-use lowtide_core::operator::{Inside, Kernel, NoKernel, Work};
+use lowtide_core::operator::{Dims, Input, Inside, Kernel, NoKernel, Work};
 
 pub(crate) use lowtide_core::operator::SharingRule as Rule;
+
+/// From a call and the inputs of a run to the shapes of its outputs.
+pub(crate) type MeasureRule = fn(&Call<'_>, &[Option<Input<'_>>]) -> Dims;
 
 /// One type of operator.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct Declaration {
     pub(crate) inside: Option<InsideRule>,
     /// What is known of its outputs, if a rule tells.
     pub(crate) shape: Option<ShapeRule>,
+    /// The shapes of its outputs in a run, if they depend on many elements.
+    pub(crate) measure: Option<MeasureRule>,
     /// How much it calculates, if that is not what most types of its family do.
     pub(crate) cost: Option<CostRule>,
     /// Memory that it needs while it runs, if any.
@@ -50,6 +55,12 @@ impl Declaration {
     /// The same type with a rule of what lies inside what.
     pub(crate) const fn inside(mut self, rule: InsideRule) -> Self {
         self.inside = Some(rule);
+        self
+    }
+
+    /// The same type with a rule of what its outputs are in a run.
+    pub(crate) const fn measure(mut self, rule: MeasureRule) -> Self {
+        self.measure = Some(rule);
         self
     }
 
@@ -75,8 +86,8 @@ impl Declaration {
 /// A row of a type with this sharing rule.
 pub(crate) const fn row(kind: &'static str, rule: Rule) -> Declaration {
     let domain = "";
-    let (inside, shape, cost, scratch, kernel) = (None, None, None, None, None);
-    Declaration { domain, kind, rule, inside, shape, cost, scratch, kernel }
+    let (inside, shape, measure, cost, scratch, kernel) = (None, None, None, None, None, None);
+    Declaration { domain, kind, rule, inside, shape, measure, cost, scratch, kernel }
 }
 
 impl Operator for Declaration {
@@ -90,6 +101,10 @@ impl Operator for Declaration {
 
     fn shapes(&self, call: &Call<'_>) -> Option<Facts> {
         self.shape.map(|rule| rule(call))
+    }
+
+    fn measure(&self, call: &Call<'_>, inputs: &[Option<Input<'_>>]) -> Option<Dims> {
+        self.measure.map(|rule| rule(call, inputs))
     }
 
     fn sharing(&self) -> Rule {
@@ -106,6 +121,10 @@ impl Operator for Declaration {
 
     fn scratch(&self, call: &Call<'_>) -> Option<Fact> {
         self.scratch.map(|rule| rule(call))
+    }
+
+    fn has_kernel(&self) -> bool {
+        self.kernel.is_some()
     }
 
     fn kernel(

@@ -20,6 +20,7 @@ mod infer;
 mod inside;
 mod kernels;
 mod known;
+mod late;
 mod machine;
 mod prepare;
 #[cfg(test)]

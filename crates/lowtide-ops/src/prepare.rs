@@ -2,19 +2,22 @@
 //!
 //! ~~~text
 //! Relu (x [1,64], y [1,64]) ──registry──> Operator ──kernel──> Prepared { kernel, inputs, outputs }
+//! Relu (x [n,64], y [n,64]) ─────────────────────────────────> LateCall: a kernel once n is known, in the run
 //! Reshape, whose output is a view                              nothing to do
 //! ~~~
-//! All that stands in the way is said at once: sizes that are not known, then operators without a kernel, with counts.
+//! All that stands in the way is said at once: operators without a kernel, with counts, then elements without a size.
 //! Cost: linear in the graph, and what the kernels take to be made.
 
 use crate::infer::Facts;
 use crate::known::Known;
+use crate::late::{LateOp, is_late};
 use crate::resolve::type_name;
-use lowtide_core::operator::{Fact, Kernel, Misfit, NoKernel, Prepared, Program};
+use lowtide_core::operator::{Fact, Kernel, LateCall, Misfit, NoKernel, Prepared, Program};
 use lowtide_core::{
-    Dim, Graph, IndexVec, Model, ModelGraph, ModelOp, OpId, Registry, Sharing, Size, TensorId,
+    DType, Dim, Graph, IndexVec, Model, ModelGraph, ModelOp, OpId, Registry, Sharing, TensorId,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Names in a message; a model may have thousands to name.
 const MOST_NAMES: usize = 8;
@@ -23,11 +26,9 @@ const MOST_NAMES: usize = 8;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrepareError {
-    /// Sizes depend on what a run is given.
-    #[error(
-        "{count} tensors have a size that is not known before the run: {names}; bind their dimensions"
-    )]
-    OpenSizes {
+    /// Elements have no size: their type is not known, or text.
+    #[error("{count} tensors have elements of unknown or changing size: {names}")]
+    OpenTypes {
         /// How many tensors.
         count: usize,
         /// The first of them, with their shapes.
@@ -63,11 +64,21 @@ pub fn prepare(
 ) -> Result<Program, PrepareError> {
     let source = model.main_graph();
     let known = Known { model, source, facts, registry };
-    let shapes = shapes(&graph, source, facts)?;
+    let shared = Arc::new(registry.clone());
     let mut missing = Missing::default();
     let mut calls = IndexVec::new();
+    let mut late = BTreeMap::new();
     for (id, op) in source.ops.iter_enumerated() {
-        if is_view(&graph, id) {
+        let is_view = is_view(&graph, id);
+        if is_late(&graph, id) {
+            calls.push(None);
+            match late_call(known, &shared, op, is_view) {
+                Ok(call) => drop(late.insert(id, call)),
+                Err(reason) => missing.add(op, &reason),
+            }
+            continue;
+        }
+        if is_view {
             calls.push(None);
             continue;
         }
@@ -84,9 +95,10 @@ pub fn prepare(
         }
     }
     missing.into_result()?;
+    let shapes = shapes(&graph, source, facts)?;
     let weights = source.tensors.ids().map(|id| source.data.get(&id).cloned()).collect();
     let (inputs, outputs) = (source.inputs.clone(), source.outputs.clone());
-    Ok(Program { graph, calls, shapes, weights, inputs, outputs })
+    Ok(Program { graph, calls, late, shapes, weights, inputs, outputs })
 }
 
 /// Whether an operator has nothing to do: each output is bytes of an input, read in another way.
@@ -99,6 +111,16 @@ fn is_view(graph: &Graph, id: OpId) -> bool {
     op.outputs.iter().all(|&output| is_view_of(output))
 }
 
+fn late_call(
+    known: Known<'_>,
+    registry: &Arc<Registry>,
+    op: &ModelOp,
+    is_view: bool,
+) -> Result<LateCall, NoKernel> {
+    let late = Box::new(LateOp::new(known, registry, op, is_view)?);
+    Ok(LateCall { late, inputs: op.inputs.clone(), outputs: op.outputs.clone() })
+}
+
 fn kernel(known: Known<'_>, op: &ModelOp) -> Result<Box<dyn Kernel>, NoKernel> {
     let operator = known.operator(op).ok_or(NoKernel::NotWritten)?;
     let (inputs, outputs) = (known.facts(&op.inputs), known.facts(&op.outputs));
@@ -109,7 +131,7 @@ fn kernel(known: Known<'_>, op: &ModelOp) -> Result<Box<dyn Kernel>, NoKernel> {
 }
 
 /// That kernels can multiply the dimensions of an operand in any order and groups: also those beside an empty one.
-fn check_size(fact: &Fact) -> Result<(), NoKernel> {
+pub(crate) fn check_size(fact: &Fact) -> Result<(), NoKernel> {
     const MOST: i64 = 1 << 48;
     let dims = fact.known_dims().unwrap_or_default();
     let product = dims.iter().try_fold(1_i64, |product, &dim| product.checked_mul(dim.max(1)));
@@ -137,7 +159,7 @@ fn check_outputs(
     Ok(())
 }
 
-/// The shapes of all tensors that a run touches; the rest is empty.
+/// The shapes of all tensors, as far as they are fixed; the rest is empty. An error if a run touches elements of no size.
 fn shapes(
     graph: &Graph,
     source: &ModelGraph,
@@ -148,11 +170,11 @@ fn shapes(
     for &id in of_ops.chain(&source.inputs).chain(&source.outputs) {
         touched[id] = true;
     }
-    let is_open =
-        |&id: &TensorId| touched[id] && !matches!(graph.tensors()[id].size, Size::Fixed(_));
+    let has_size = |id: TensorId| graph.tensors()[id].dtype.and_then(DType::bits).is_some();
+    let is_open = |&id: &TensorId| touched[id] && !has_size(id);
     let open: Vec<TensorId> = graph.tensors().ids().filter(is_open).collect();
     if !open.is_empty() {
-        return Err(open_sizes(graph, &open));
+        return Err(open_types(graph, &open));
     }
     let dims = |fact: &Fact| -> Option<Box<[usize]>> {
         fact.known_dims()?.iter().map(|&dim| usize::try_from(dim).ok()).collect()
@@ -160,7 +182,7 @@ fn shapes(
     Ok(facts.iter().map(|fact| dims(fact).unwrap_or_default()).collect())
 }
 
-fn open_sizes(graph: &Graph, open: &[TensorId]) -> PrepareError {
+fn open_types(graph: &Graph, open: &[TensorId]) -> PrepareError {
     let name = |&id: &TensorId| {
         let shape = graph.tensors()[id].shape.as_deref().map(Dim::shape_text);
         let dtype = graph.tensors()[id].dtype.map_or("?", |dtype| dtype.name());
@@ -170,7 +192,7 @@ fn open_sizes(graph: &Graph, open: &[TensorId]) -> PrepareError {
     if open.len() > MOST_NAMES {
         names.push("...".to_owned());
     }
-    PrepareError::OpenSizes { count: open.len(), names: names.join(", ") }
+    PrepareError::OpenTypes { count: open.len(), names: names.join(", ") }
 }
 
 /// Types without a kernel, each with the reason.

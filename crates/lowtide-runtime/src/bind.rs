@@ -12,10 +12,11 @@
 //! of an operator's operands in the arena that it writes, linear in all else.
 
 use crate::SessionError;
-use lowtide_core::operator::{Operand, Prepared, Program};
+use crate::pool_places::PoolPlaces;
+use lowtide_core::operator::{LateCall, Operand, Prepared, Program};
 use lowtide_core::{
-    Bytes, DType, Graph, Id, IndexVec, OpId, Owner, Plan, ResidenceId, RunId, Sharing, TensorId,
-    TensorKind,
+    Bytes, DType, Graph, Id, IndexVec, OpId, Owner, Plan, ResidenceId, RunId, Sharing, Size,
+    TensorId, TensorKind,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -31,6 +32,17 @@ pub(crate) enum Source {
     Weight(TensorId, Range<usize>),
     /// Those of the caller's input of this number.
     Caller(usize, Range<usize>),
+    /// Those of the block at this place of the pool, all of them.
+    Pool(usize),
+}
+
+/// Where an output is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// To these bytes of the arena.
+    Arena(Range<usize>),
+    /// To a block that the run finds, for this place of the pool.
+    Pool(usize),
 }
 
 /// One input of a run.
@@ -46,10 +58,21 @@ pub(crate) struct Read {
 pub(crate) struct Write {
     pub(crate) tensor: TensorId,
     pub(crate) dtype: DType,
-    pub(crate) range: Range<usize>,
+    pub(crate) target: Target,
 }
 
-/// The operands of one run. Invariant: what is written (outputs and scratch) is apart from each other and from every
+impl Write {
+    /// Its bytes of the arena, if it lies there.
+    pub(crate) fn range(&self) -> Option<&Range<usize>> {
+        match &self.target {
+            Target::Arena(range) => Some(range),
+            Target::Pool(_) => None,
+        }
+    }
+}
+
+/// The operands of one run. Of those whose size is known in the run, ranges are as large as they may become: unbounded
+/// where they are bytes of the caller. Invariant: what is written (outputs and scratch) is apart from each other and from every
 /// input that has `Source::Arena`; an input with `Source::Output` lies inside that output.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundRun {
@@ -68,7 +91,7 @@ impl BoundRun {
         scratch: Range<usize>,
     ) -> Result<Self, [Operand; 2]> {
         let named = |(at, write): (usize, &Option<Write>)| {
-            write.as_ref().map(|write| (Operand::Output(at), write.range.clone()))
+            Some((Operand::Output(at), write.as_ref()?.range()?.clone()))
         };
         let mut written: Vec<(Operand, Range<usize>)> =
             writes.iter().enumerate().filter_map(named).collect();
@@ -133,7 +156,7 @@ fn leave_in_place(
         }
     }
     let is_in_place = |write: &Write| {
-        let Range { start, end } = write.range;
+        let Some(&Range { start, end }) = write.range() else { return false };
         let at = (write.tensor, start, end)..=(write.tensor, start, usize::MAX);
         pieces.range(at).next().is_some()
     };
@@ -172,6 +195,9 @@ impl Placed {
     }
 }
 
+/// Operands of an operator, by position.
+type Operands = Vec<Option<TensorId>>;
+
 /// Where everything lies in one block of memory, run by run as the plan says.
 #[derive(Debug)]
 pub(crate) struct Places {
@@ -181,6 +207,8 @@ pub(crate) struct Places {
     pub(crate) inputs: Vec<Option<Range<usize>>>,
     /// As in [`Bound`].
     pub(crate) outputs: Vec<Source>,
+    /// As in [`Bound`].
+    pub(crate) pool: PoolPlaces,
     /// As in [`Bound`].
     pub(crate) bytes: Bytes,
 }
@@ -194,13 +222,15 @@ pub(crate) struct Bound {
     pub(crate) inputs: Vec<Option<Range<usize>>>,
     /// Where each output of the graph is in the end.
     pub(crate) outputs: Vec<Source>,
+    /// What lies in the pool.
+    pub(crate) pool: PoolPlaces,
     /// Bytes of the block.
     pub(crate) bytes: Bytes,
 }
 
 /// Binds every operand of every run.
 pub(crate) fn bind(program: &Program, plan: &Plan) -> Result<Bound, SessionError> {
-    let Places { runs, inputs, outputs, bytes } = place(program, plan)?;
+    let Places { runs, inputs, outputs, pool, bytes } = place(program, plan)?;
     let bind = |placed: Placed| {
         let op = placed.op;
         placed.bind(&program.graph.ops()[op].sharing).map_err(|operands| SessionError::Overlap {
@@ -210,7 +240,7 @@ pub(crate) fn bind(program: &Program, plan: &Plan) -> Result<Bound, SessionError
     };
     let bound = |placed: Option<Placed>| Ok(placed.map(bind).transpose()?.flatten());
     let runs = Vec::from(runs).into_iter().map(bound).collect::<Result<_, SessionError>>()?;
-    Ok(Bound { runs, inputs, outputs, bytes })
+    Ok(Bound { runs, inputs, outputs, pool, bytes })
 }
 
 /// Finds every operand of every run. Ids of the plan have to be in range; nothing else of it is relied on.
@@ -218,12 +248,22 @@ pub(crate) fn place(program: &Program, plan: &Plan) -> Result<Places, SessionErr
     Placer::new(program, plan)?.run()
 }
 
+/// Where a storage is that the plan leaves to the caller.
+#[derive(Clone, Copy)]
+enum Outside {
+    /// From this byte of the block on.
+    Behind(usize),
+    /// At this place of the pool.
+    Pool(usize),
+}
+
 struct Placer<'a> {
     program: &'a Program,
     graph: &'a Graph,
     plan: &'a Plan,
-    /// Storages that the plan leaves to the caller, behind the arena.
-    outside: IndexVec<TensorId, Option<usize>>,
+    /// Storages that the plan leaves to the caller: behind the arena, or in the pool.
+    outside: IndexVec<TensorId, Option<Outside>>,
+    pool: PoolPlaces,
     /// The storage's residence at the step that is looked at.
     homes: IndexVec<TensorId, Option<ResidenceId>>,
     bytes: Bytes,
@@ -234,22 +274,26 @@ impl<'a> Placer<'a> {
         let graph = &program.graph;
         let mut outside = IndexVec::filled(graph.tensors().len(), None);
         let mut bytes = plan.stats.arena_bytes;
+        let mut pool = PoolPlaces::of(graph, plan);
         for (id, tensor) in graph.tensors().iter_enumerated() {
             let is_callers = plan.outputs == Owner::Caller && graph.holds_output(id);
             if !is_callers || !graph.is_storage(id) || tensor.kind != TensorKind::Computed {
                 continue;
             }
+            let Some(size) = tensor.size.bound() else {
+                outside[id] = Some(Outside::Pool(pool.add(id)));
+                continue;
+            };
             let start = bytes.align_up(plan.align);
-            let size = tensor.size.fixed();
-            let end = start.zip(size).and_then(|(start, size)| start.checked_add(size));
+            let end = start.and_then(|start| start.checked_add(size));
             let (Some(start), Some(end)) = (start, end) else {
                 return Err(SessionError::NotFixed { tensor: graph.tensor_label(id) });
             };
-            outside[id] = usize::try_from(start.0).ok();
+            outside[id] = usize::try_from(start.0).ok().map(Outside::Behind);
             bytes = end;
         }
         let homes = IndexVec::filled(graph.tensors().len(), None);
-        Ok(Self { program, graph, plan, outside, homes, bytes })
+        Ok(Self { program, graph, plan, outside, pool, homes, bytes })
     }
 
     fn run(mut self) -> Result<Places, SessionError> {
@@ -257,13 +301,20 @@ impl<'a> Placer<'a> {
         for (run, &op) in self.plan.schedule.iter_enumerated() {
             self.note_homes(run, op);
             let call = self.program.calls[op].as_ref();
-            runs.push(call.map(|call| self.place_run(run, op, call)).transpose()?);
+            let call = call.map(|Prepared { inputs, outputs, .. }| (inputs, outputs));
+            let late = self.program.late.get(&op);
+            let call =
+                call.or_else(|| late.map(|LateCall { inputs, outputs, .. }| (inputs, outputs)));
+            let place = |(inputs, outputs): (&Operands, &Operands)| {
+                self.place_run((run, op), inputs, outputs)
+            };
+            runs.push(call.map(place).transpose()?);
         }
         let inputs =
             self.program.inputs.iter().map(|&id| self.input(id)).collect::<Result<_, _>>()?;
         let outputs = self.program.outputs.iter().map(|&id| self.source(id, None));
         let outputs = outputs.collect::<Result<_, _>>()?;
-        Ok(Places { runs, inputs, outputs, bytes: self.bytes })
+        Ok(Places { runs, inputs, outputs, pool: self.pool, bytes: self.bytes })
     }
 
     /// Remembers where storages are, for what has no binding of its own: outputs of the graph at the end.
@@ -277,26 +328,48 @@ impl<'a> Placer<'a> {
     }
 
     /// The operands of a run.
-    fn place_run(&self, run: RunId, op: OpId, call: &Prepared) -> Result<Placed, SessionError> {
+    fn place_run(
+        &self,
+        (run, op): (RunId, OpId),
+        inputs: &Operands,
+        outputs: &Operands,
+    ) -> Result<Placed, SessionError> {
         let mut bindings = self.plan.bindings[run].iter().copied();
         let mut next = || bindings.next().flatten();
-        let mut reads = Vec::with_capacity(call.inputs.len());
-        for &input in &call.inputs {
+        let mut reads = Vec::with_capacity(inputs.len());
+        for &input in inputs {
             reads.push(input.map(|tensor| self.read(tensor, next())).transpose()?);
         }
         // Values that a body captures stand between inputs and outputs; no operator with a body has a kernel.
-        let mut writes = Vec::with_capacity(call.outputs.len());
-        for &output in &call.outputs {
+        let mut writes = Vec::with_capacity(outputs.len());
+        for &output in outputs {
             let bound = output.map(|tensor| (tensor, next()));
             // A view is bytes that were written already.
             let written = bound.filter(|&(tensor, _)| self.graph.content(tensor) == tensor);
             writes.push(written.map(|(tensor, bound)| self.write(tensor, bound)).transpose()?);
         }
         let scratch = match self.graph.ops()[op].needed_scratch() {
+            // The run finds a block for it.
+            None | Some(Size::Unknown) => 0..0,
             Some(_) => self.whole(next(), || format!("scratch of {}", self.graph.op_label(op)))?,
-            None => 0..0,
         };
-        Ok(Placed { op, reads, writes, scratch })
+        let placed = Placed { op, reads, writes, scratch };
+        self.refuse_pool(&placed)?;
+        Ok(placed)
+    }
+
+    /// Only operators that are late know what to do with a block of the pool.
+    fn refuse_pool(&self, placed: &Placed) -> Result<(), SessionError> {
+        if self.program.late.contains_key(&placed.op) {
+            return Ok(());
+        }
+        let read = |read: &&Read| matches!(read.source, Source::Pool(_));
+        let written = |write: &&Write| matches!(write.target, Target::Pool(_));
+        let read = placed.reads.iter().flatten().find(read).map(|read| read.tensor);
+        let written = placed.writes.iter().flatten().find(written).map(|write| write.tensor);
+        let not_placed =
+            |tensor| SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) };
+        read.or(written).map_or(Ok(()), |tensor| Err(not_placed(tensor)))
     }
 
     fn dtype(&self, tensor: TensorId) -> Result<DType, SessionError> {
@@ -310,28 +383,45 @@ impl<'a> Placer<'a> {
     }
 
     fn write(&self, tensor: TensorId, bound: Option<ResidenceId>) -> Result<Write, SessionError> {
-        match self.source(tensor, bound)? {
-            Source::Arena(range) => Ok(Write { tensor, dtype: self.dtype(tensor)?, range }),
-            _ => Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) }),
-        }
+        let target = match self.source(tensor, bound)? {
+            Source::Arena(range) => Target::Arena(range),
+            Source::Pool(place) if self.graph.is_storage(tensor) => Target::Pool(place),
+            _ => {
+                return Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) });
+            }
+        };
+        Ok(Write { tensor, dtype: self.dtype(tensor)?, target })
     }
 
     /// Where the bytes of a tensor are, which is bound to a residence or lies where its storage was last.
     fn source(&self, tensor: TensorId, bound: Option<ResidenceId>) -> Result<Source, SessionError> {
         let extent = self.graph.extent(tensor);
         let within = self.within(tensor)?;
-        if let Some(residence) = bound.or(self.homes[extent.root]) {
+        let number = self.program.inputs.iter().position(|&input| input == extent.root);
+        let is_open = self.graph.tensors()[extent.root].size.bound().is_none();
+        if let Some(number) = number.filter(|_| is_open) {
+            // Nobody overwrites it, so it need not be copied wherever the plan has it.
+            return Ok(Source::Caller(number, within));
+        }
+        let home = bound.or(self.homes[extent.root]);
+        if let Some(place) = home.and_then(|home| self.pool.place(home)) {
+            return self.in_pool(tensor, place);
+        }
+        if let Some(residence) = home {
             let whole = self.whole(Some(residence), || self.graph.tensor_label(tensor))?;
-            let range = whole.start + within.start..whole.start + within.end;
+            let range = whole.start + within.start..whole.start.saturating_add(within.end);
             if range.end > whole.end {
                 return Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) });
             }
             return Ok(Source::Arena(range));
         }
-        if let Some(start) = self.outside[extent.root] {
-            return Ok(Source::Arena(start + within.start..start + within.end));
+        match self.outside[extent.root] {
+            Some(Outside::Behind(start)) => {
+                return Ok(Source::Arena(start + within.start..start + within.end));
+            }
+            Some(Outside::Pool(place)) => return self.in_pool(tensor, place),
+            None => {}
         }
-        let number = self.program.inputs.iter().position(|&input| input == extent.root);
         match (self.graph.tensors()[extent.root].kind, number) {
             (TensorKind::Weight, _) => Ok(Source::Weight(extent.root, within)),
             (TensorKind::Input, Some(number)) => Ok(Source::Caller(number, within)),
@@ -339,17 +429,29 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// Which bytes of its storage a tensor takes.
+    /// A tensor in a block of the pool is all of it.
+    fn in_pool(&self, tensor: TensorId, place: usize) -> Result<Source, SessionError> {
+        if self.graph.extent(tensor).start == Bytes::ZERO {
+            return Ok(Source::Pool(place));
+        }
+        Err(SessionError::NotPlaced { tensor: self.graph.tensor_label(tensor) })
+    }
+
+    /// Which bytes of its storage a tensor takes, or may take at most; of one without a bound, all from its start on.
     fn within(&self, tensor: TensorId) -> Result<Range<usize>, SessionError> {
         let extent = self.graph.extent(tensor);
-        let size = self.graph.tensors()[tensor].size.fixed();
-        let fits =
-            size.filter(|&size| extent.is_exact && extent.bytes.is_some_and(|all| size <= all));
-        let end = fits.and_then(|size| extent.start.checked_add(size));
         let not_fixed = || SessionError::NotFixed { tensor: self.graph.tensor_label(tensor) };
-        let [start, end] = [Some(extent.start), end]
-            .map(|bytes| bytes.and_then(|Bytes(bytes)| usize::try_from(bytes).ok()));
-        start.zip(end).map(|(start, end)| start..end).ok_or_else(not_fixed)
+        let number = |Bytes(bytes): Bytes| usize::try_from(bytes).map_err(|_| not_fixed());
+        if !extent.is_exact {
+            return Err(not_fixed());
+        }
+        let start = number(extent.start)?;
+        let size = self.graph.tensors()[tensor].size.bound().or(extent.bytes);
+        let Some(size) = size else { return Ok(start..usize::MAX) };
+        if extent.bytes.is_some_and(|all| size > all) {
+            return Err(not_fixed());
+        }
+        Ok(start..number(extent.start.checked_add(size).ok_or_else(not_fixed)?)?)
     }
 
     /// All bytes of a residence; `what` names who needs them.
@@ -359,7 +461,7 @@ impl<'a> Placer<'a> {
         what: impl FnOnce() -> String,
     ) -> Result<Range<usize>, SessionError> {
         let address = residence.and_then(|id| self.plan.address(id));
-        let size = residence.and_then(|id| self.plan.residences[id].size.fixed());
+        let size = residence.and_then(|id| self.plan.residences[id].size.bound());
         let range = address.zip(size).and_then(|((space, start), size)| {
             let end = start.checked_add(size)?;
             let is_arena = space.index() == 0 && end <= self.plan.stats.arena_bytes;
@@ -372,7 +474,8 @@ impl<'a> Placer<'a> {
     /// Where an input is copied to, if the plan owns it and anybody needs it.
     fn input(&self, id: TensorId) -> Result<Option<Range<usize>>, SessionError> {
         let is_placed = self.plan.inputs == Owner::Arena && self.graph.storage(id) == id;
-        let home = self.homes[id].filter(|_| is_placed);
+        let is_open = self.graph.tensors()[id].size.bound().is_none();
+        let home = self.homes[id].filter(|_| is_placed && !is_open);
         home.map(|home| self.whole(Some(home), || self.graph.tensor_label(id))).transpose()
     }
 }
@@ -386,7 +489,7 @@ mod tests {
     }
 
     fn write(range: Range<usize>) -> Write {
-        Write { tensor: TensorId::new(1), dtype: DType::U8, range }
+        Write { tensor: TensorId::new(1), dtype: DType::U8, target: Target::Arena(range) }
     }
 
     fn bound(

@@ -68,6 +68,12 @@ pub enum DoctorError {
         /// Why.
         message: String,
     },
+    /// Sizes that are known in a run only are not compared.
+    #[error("{count} operators have operands of a size that is not known before the run")]
+    Late {
+        /// How many.
+        count: usize,
+    },
     /// There is no thread.
     #[error("no thread can be started: {reason}")]
     Threads {
@@ -84,6 +90,9 @@ pub fn diagnose(
     plan: &Plan,
     inputs: &[TensorRef<'_>],
 ) -> Result<Diagnosis, DoctorError> {
+    if !program.late.is_empty() {
+        return Err(DoctorError::Late { count: program.late.len() });
+    }
     check_meaning(&program.graph, safe.plan())?;
     check_meaning(&program.graph, plan)?;
     check_inputs(&input_specs(&program)?, inputs)?;
@@ -203,7 +212,7 @@ impl<'a> Examination<'a> {
             });
             let writes = placed.writes.iter().enumerate().filter_map(|(at, write)| {
                 let write = write.as_ref()?;
-                Some((Operand::Output(at), write.tensor, Source::Arena(write.range.clone())))
+                Some((Operand::Output(at), write.tensor, Source::Arena(write.range()?.clone())))
             });
             let (reads, writes): (Vec<_>, Vec<_>) = (reads.collect(), writes.collect());
             self.compare(event, run, &reads)

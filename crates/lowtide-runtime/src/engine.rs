@@ -5,10 +5,11 @@
 //! ~~~
 
 use crate::RunError;
-use crate::arena::{Given, Shared, Spare};
-use crate::bind::Bound;
+use crate::arena::{Given, Lent, Shared, Spare};
+use crate::bind::{Bound, BoundRun};
 use crate::cells::Cells;
 use crate::history;
+use crate::late::{Lates, Refusal};
 use crate::redzone::Zones;
 use crate::tensor::{TensorRef, TensorSpec};
 use crate::weights::Weights;
@@ -33,7 +34,11 @@ pub(crate) struct Engine {
     pub(crate) bound: Bound,
     pub(crate) inputs: Vec<TensorSpec>,
     pub(crate) outputs: Vec<TensorSpec>,
+    /// The ids of the inputs, and of the outputs.
+    pub(crate) ids: [Vec<TensorId>; 2],
     pub(crate) guard: Option<Guard>,
+    /// If some size is known in the run only.
+    pub(crate) late: Option<Lates>,
 }
 
 /// What guard mode knows of a plan.
@@ -93,6 +98,14 @@ impl Worker {
         Self { number, spare, ran: Vec::with_capacity(runs), idle_since: Duration::ZERO }
     }
 
+    pub(crate) fn number(&self) -> usize {
+        self.number as usize
+    }
+
+    pub(crate) fn spare(&mut self) -> &mut Spare {
+        &mut self.spare
+    }
+
     pub(crate) fn start(&mut self) {
         self.ran.clear();
         self.idle_since = Duration::ZERO;
@@ -110,37 +123,51 @@ pub(crate) struct Running<'a> {
     pub(crate) is_cancelled: &'a AtomicBool,
 }
 
+/// What became of a run.
+pub(crate) enum Outcome {
+    Done {
+        /// Whether memory of the pool was freed with it.
+        freed: bool,
+    },
+    /// The pool has too little memory free for it now. It can be tried again.
+    Full(RunError),
+}
+
 impl Running<'_> {
-    /// Does one run, then poisons what nobody uses after it. Whoever comes here has everything that the run waits for
-    /// behind it.
-    pub(crate) fn execute(&self, run: RunId, worker: &mut Worker) -> Result<(), RunError> {
+    /// Does one run, then poisons and frees what nobody uses after it. Whoever comes here has everything that the run waits
+    /// for behind it.
+    pub(crate) fn execute(&self, run: RunId, worker: &mut Worker) -> Result<Outcome, RunError> {
         if self.is_cancelled.load(Ordering::Relaxed) {
             return Err(RunError::Cancelled);
         }
-        if self.engine.bound.runs[run].is_some() {
+        if let Some(bound) = &self.engine.bound.runs[run] {
             let start = self.start.map(|start| start.elapsed());
-            self.call(run, worker)?;
-            self.note(run, start, worker);
+            match self.call(bound, worker) {
+                Ok(()) => self.note(run, start, worker),
+                Err(Refusal::Full(error)) => return Ok(Outcome::Full(error)),
+                Err(Refusal::Failed(error)) => return Err(error),
+            }
         }
         for range in self.engine.guard.iter().flat_map(|guard| guard.cells.finish(run)) {
             self.memory.poison(range);
         }
-        Ok(())
+        let late = self.engine.late.as_ref();
+        let freed = late.is_some_and(|late| late.finish(run, worker.number()));
+        Ok(Outcome::Done { freed })
     }
 
-    fn call(&self, run: RunId, worker: &mut Worker) -> Result<(), RunError> {
+    fn call(&self, bound: &BoundRun, worker: &mut Worker) -> Result<(), Refusal> {
         let engine = self.engine;
-        let Some(bound) = &engine.bound.runs[run] else { return Ok(()) };
         let given = Given { shapes: &engine.shapes, weights: &engine.weights, inputs: self.inputs };
+        if let Some(late) = engine.late.as_ref().filter(|late| late.has(bound.op())) {
+            return late.call(&engine.graph, bound, (self.memory, given), worker);
+        }
         let kernel = engine.kernels[bound.op()].as_ref().expect("what is bound has a kernel");
         let mut kernel = kernel.lock();
         let work = |operands: &mut Operands<'_>| kernel.0.run(operands);
+        let given = (given, Lent::default());
         let done = self.memory.with_operands(bound, given, &mut worker.spare, work);
-        done.map_err(|source| RunError::Kernel {
-            op: engine.graph.op_label(bound.op()),
-            kind: engine.graph.ops()[bound.op()].kind.to_string(),
-            source,
-        })
+        done.map_err(|source| RunError::kernel(&engine.graph, bound.op(), source).into())
     }
 
     fn note(&self, run: RunId, start: Option<Duration>, worker: &mut Worker) {

@@ -8,14 +8,41 @@
 //! A run waits for those that write what it reads, for those that read what it changes, and for its fences. Counting down
 //! acquires what was released by those that counted before, so whoever makes a run ready has seen all their writes; the
 //! lock of the heap hands that on to who takes it. Nothing is allocated after it is made.
+//!
+//! A run that finds too little memory in the pool is *parked*: it is ready again when something is freed, and also when no
+//! run is under way any more that could free anything. Then each is tried once more, and the last to fail ends all.
 
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, lock};
 use lowtide_core::{Id, Lists, RunId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Runs that may begin, the earliest of the plan first.
-type Ready = BinaryHeap<Reverse<RunId>>;
+/// Runs that have not begun, and how many have.
+#[derive(Debug, Default)]
+struct Ready {
+    /// Those that may begin, the earliest of the plan first.
+    heap: BinaryHeap<Reverse<RunId>>,
+    /// Those that wait for memory.
+    parked: Vec<RunId>,
+    /// Those that were taken and are neither over nor parked.
+    under_way: usize,
+}
+
+impl Ready {
+    fn pop(&mut self) -> Option<RunId> {
+        let Reverse(run) = self.heap.pop()?;
+        self.under_way += 1;
+        Some(run)
+    }
+
+    fn unpark(&mut self) {
+        self.heap.extend(self.parked.drain(..).map(Reverse));
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.under_way == 0 && self.heap.is_empty()
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Handover {
@@ -29,6 +56,8 @@ pub(crate) struct Handover {
     /// Runs that are not over.
     open: AtomicU32,
     is_stopped: AtomicBool,
+    /// How often something was freed.
+    frees: AtomicU32,
     /// How counts are counted down: anything weaker loses writes.
     order: Ordering,
 }
@@ -41,20 +70,24 @@ impl Handover {
             all[after.index()] += 1;
         }
         let left = all.iter().map(|&count| AtomicU32::new(count)).collect();
-        let ready = Mutex::new(BinaryHeap::with_capacity(runs));
+        let (heap, parked) = (BinaryHeap::with_capacity(runs), Vec::with_capacity(runs));
+        let ready = Mutex::new(Ready { heap, parked, under_way: 0 });
         let followers = Lists::group(runs, edges);
         let (open, is_stopped) = (AtomicU32::new(0), AtomicBool::new(false));
-        Self { followers, all, left, ready, open, is_stopped, order: Ordering::AcqRel }
+        let (frees, order) = (AtomicU32::new(0), Ordering::AcqRel);
+        Self { followers, all, left, ready, open, is_stopped, frees, order }
     }
 
     /// Begins anew. Nobody else uses it now.
     pub(crate) fn start(&mut self) {
         let mut ready = lock(&self.ready);
-        ready.clear();
+        ready.heap.clear();
+        ready.parked.clear();
+        ready.under_way = 0;
         for (run, (&all, left)) in (0..).map(RunId::new).zip(self.all.iter().zip(&self.left)) {
             left.store(all, Ordering::Relaxed);
             if all == 0 {
-                ready.push(Reverse(run));
+                ready.heap.push(Reverse(run));
             }
         }
         let runs = u32::try_from(self.all.len()).expect("runs have ids");
@@ -64,7 +97,7 @@ impl Handover {
 
     /// The earliest run that may begin.
     pub(crate) fn take(&self) -> Option<RunId> {
-        lock(&self.ready).pop().map(|Reverse(run)| run)
+        lock(&self.ready).pop()
     }
 
     /// `run` is over; returns the next one to begin, if any may.
@@ -72,12 +105,41 @@ impl Handover {
         let mut ready = None;
         for &follower in &self.followers[run] {
             if self.left[follower.index()].fetch_sub(1, self.order) == 1 {
-                ready.get_or_insert_with(|| lock(&self.ready)).push(Reverse(follower));
+                ready.get_or_insert_with(|| lock(&self.ready)).heap.push(Reverse(follower));
             }
         }
         self.open.fetch_sub(1, Ordering::Release);
         let mut ready = ready.unwrap_or_else(|| lock(&self.ready));
-        ready.pop().map(|Reverse(run)| run)
+        ready.under_way -= 1;
+        if ready.is_stuck() {
+            ready.unpark();
+        }
+        ready.pop()
+    }
+
+    /// How often something was freed, as far as is known here.
+    pub(crate) fn frees(&self) -> u32 {
+        self.frees.load(Ordering::Acquire)
+    }
+
+    /// Something was freed: parked runs may begin.
+    pub(crate) fn wake(&self) {
+        let mut ready = lock(&self.ready);
+        self.frees.fetch_add(1, Ordering::Release);
+        ready.unpark();
+    }
+
+    /// `run` found too little memory, after things were freed so often. It will begin anew; `false` if nothing is left
+    /// that could free any.
+    pub(crate) fn park(&self, run: RunId, frees: u32) -> bool {
+        let mut ready = lock(&self.ready);
+        ready.under_way -= 1;
+        if self.frees.load(Ordering::Relaxed) != frees {
+            ready.heap.push(Reverse(run));
+            return true;
+        }
+        ready.parked.push(run);
+        !ready.is_stuck()
     }
 
     /// Whether all runs are over, or nobody is to begin another.
@@ -111,6 +173,36 @@ mod tests {
             }
             assert_eq!((found, handover.is_over()), (vec![0, 1, 2, 3, 4], true));
         }
+    }
+
+    #[test]
+    fn a_parked_run_begins_again_when_something_is_freed() {
+        let mut handover = Handover::new(3, &pairs(&[(0, 2)]));
+        handover.start();
+        let (first, second) = (handover.take().unwrap(), handover.take().unwrap());
+        let frees = handover.frees();
+        assert!(handover.park(second, frees));
+        assert_eq!(handover.take(), None);
+        handover.wake();
+        assert_eq!(handover.take(), Some(second));
+        // What was freed after the pool was asked is not missed.
+        assert!(handover.park(second, frees));
+        assert_eq!(handover.take(), Some(second));
+        assert_eq!(handover.finish(first), Some(RunId::new(2)));
+    }
+
+    #[test]
+    fn what_waits_for_memory_is_tried_once_more_before_all_ends() {
+        let mut handover = Handover::new(3, &[]);
+        handover.start();
+        let runs: Vec<RunId> = (0..3).map(|_| handover.take().unwrap()).collect();
+        let frees = handover.frees();
+        assert!(handover.park(runs[0], frees) && handover.park(runs[1], frees));
+        // The last that was under way frees nothing.
+        assert_eq!(handover.finish(runs[2]), Some(runs[0]));
+        assert!(handover.park(runs[0], frees));
+        assert_eq!(handover.take(), Some(runs[1]));
+        assert!(!handover.park(runs[1], frees));
     }
 
     #[test]

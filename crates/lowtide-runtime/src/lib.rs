@@ -17,12 +17,14 @@
 //! | `bind` | program and plan to ranges of bytes for every operand of every run |
 //! | `arena` | such ranges to slices: the only unsafe code |
 //! | `engine` | one run of an operator to a call of its kernel |
+//! | `pool` | sizes that are known only when an operator runs to blocks of memory |
+//! | `pool_places`, `pooled` | a plan to the runs that use each block, and blocks from their writer to their last reader |
+//! | `late` | inputs of a run to the shapes of what an operator writes, to a call of its kernel |
 //! | `handover` | what waits for what to what may begin |
 //! | `workers` | a schedule, or what may begin, to calls on one thread or several |
 //! | `cells` | in guard mode, runs that are over to bytes that are poisoned |
 //! | `session`, `shared_arena` | inputs to outputs, in memory of its own or lent |
 //! | `sessions` | calls from several threads to sessions |
-//! | `pool` | sizes that are known only when an operator runs to blocks of memory |
 //! | `redzone` | a plan to the bytes that nobody holds, in which a wrong write shows |
 //! | `history` | what has run to what a block held lately |
 //! | `doctor` | a plan that nobody has judged, and safe mode, to the first tensor that differs and who is to blame |
@@ -41,11 +43,14 @@ mod faulty;
 mod guard;
 mod handover;
 mod history;
+mod late;
 mod lives;
 mod marks;
 mod meaning;
 mod memory;
 mod pool;
+mod pool_places;
+mod pooled;
 mod probe;
 mod redzone;
 mod report;
@@ -69,6 +74,7 @@ pub use pool::{
     ClassStats, ClassesError, Compaction, Pool, PoolBlock, PoolConfig, PoolError, PoolStats,
     SizeClasses,
 };
+pub use pooled::Compactions;
 pub use session::{Canceller, MemoryUse, Outputs, RunError, Session, SessionConfig, SessionError};
 pub use sessions::Sessions;
 pub use shared_arena::SharedArena;

@@ -10,7 +10,7 @@
 //! [`Values`] are what all tensors are in safe mode: one run of a judged plan, each tensor copied as it is written.
 
 use crate::DoctorError;
-use crate::arena::{Arena, Given, Spare};
+use crate::arena::{Arena, Given, Lent, Spare};
 use crate::bind::{Placed, Places, Source, place};
 use crate::guard;
 use crate::memory::HostMemory;
@@ -104,7 +104,7 @@ impl<'a> Probe<'a> {
             Source::Arena(range) => Some(&self.arena.bytes()[range.clone()]),
             Source::Weight(id, range) => Some(&self.bench.weights.bytes(*id)[range.clone()]),
             Source::Caller(at, range) => Some(&self.bench.inputs[*at].bytes()[range.clone()]),
-            Source::Output { .. } => None,
+            Source::Output { .. } | Source::Pool(_) => None,
         }
     }
 
@@ -119,7 +119,9 @@ impl<'a> Probe<'a> {
         let call = calls[bound.op()].as_mut().expect("what is placed has a kernel");
         self.arena
             .share()
-            .with_operands(&bound, given, &mut self.spare, |operands| call.kernel.run(operands))
+            .with_operands(&bound, (given, Lent::default()), &mut self.spare, |operands| {
+                call.kernel.run(operands)
+            })
             .map_err(Failure::Kernel)
     }
 }
@@ -143,7 +145,8 @@ impl Values {
             probe.run(run).map_err(|failure| probe.failed(op, failure))?;
             let writes = probe.placed(run).map_or(&[][..], |placed| &placed.writes);
             for write in writes.iter().flatten() {
-                let bytes = probe.arena.bytes()[write.range.clone()].to_vec();
+                let Some(range) = write.range() else { continue };
+                let bytes = probe.arena.bytes()[range.clone()].to_vec();
                 written[write.tensor] = Some(bytes.into_boxed_slice());
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::SessionError;
 use lowtide_core::operator::{KernelValue, Program};
-use lowtide_core::{DType, TensorId, element_count};
+use lowtide_core::{DType, Dim, Size, TensorId, element_count};
 
 /// An array: type, shape, and elements row after row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,8 +85,8 @@ pub struct TensorSpec {
     pub name: String,
     /// Its element type.
     pub dtype: DType,
-    /// Its shape.
-    pub dims: Box<[usize]>,
+    /// Its shape, as far as it is known before a run; `None` if not even the number of dimensions is.
+    pub shape: Option<Box<[Dim]>>,
 }
 
 impl TensorSpec {
@@ -96,8 +96,35 @@ impl TensorSpec {
         let name = program.graph.tensor_label(id);
         let not_fixed = || SessionError::NotFixed { tensor: name.clone() };
         let dtype = tensor.dtype.ok_or_else(not_fixed)?;
-        let dims = program.shapes.get(id).cloned().ok_or_else(not_fixed)?;
-        Ok(Self { name, dtype, dims })
+        let fixed = program.shapes.get(id).ok_or_else(not_fixed)?;
+        let fixed = || Some(fixed.iter().map(|&dim| Dim::Known(dim as u64)).collect());
+        let is_fixed = matches!(tensor.size, Size::Fixed(_));
+        let shape = if is_fixed { fixed() } else { tensor.shape.clone() };
+        Ok(Self { name, dtype, shape })
+    }
+
+    /// The shape, if it is the same in every run.
+    pub fn fixed_dims(&self) -> Option<Vec<usize>> {
+        let number = |dim: &Dim| match dim {
+            Dim::Known(number) => usize::try_from(*number).ok(),
+            Dim::Named(_) | Dim::Unknown => None,
+        };
+        self.shape.as_ref()?.iter().map(number).collect()
+    }
+
+    /// Whether a tensor may have this shape: dimensions that are known have to be equal.
+    pub fn takes(&self, dims: &[usize]) -> bool {
+        let Some(shape) = &self.shape else { return true };
+        let is_equal = |(wanted, &found): (&Dim, &usize)| match wanted {
+            Dim::Known(wanted) => *wanted == found as u64,
+            Dim::Named(_) | Dim::Unknown => true,
+        };
+        shape.len() == dims.len() && shape.iter().zip(dims).all(is_equal)
+    }
+
+    /// The shape as people write it: `[batch, 3]`, or `?`.
+    pub fn shape_text(&self) -> String {
+        self.shape.as_deref().map_or_else(|| "?".to_owned(), Dim::shape_text)
     }
 }
 
@@ -114,5 +141,15 @@ mod tests {
         assert_eq!(error.to_string(), "8 bytes are given for int64 [2, 3], wanted 48");
         let error = TensorRef::new(&[usize::MAX, 3], &[1_i64]).unwrap_err();
         assert!(error.to_string().ends_with("wanted a smaller shape"));
+    }
+
+    #[test]
+    fn open_dimensions_take_any_number() {
+        let shape = Some([Dim::Named("n".into()), Dim::Known(3)].into());
+        let spec = TensorSpec { name: "x".to_owned(), dtype: DType::F32, shape };
+        assert!(spec.takes(&[7, 3]) && !spec.takes(&[7, 4]) && !spec.takes(&[3]));
+        assert_eq!((spec.fixed_dims(), &*spec.shape_text()), (None, "[n, 3]"));
+        let any = TensorSpec { shape: None, ..spec };
+        assert!(any.takes(&[]) && any.takes(&[1, 2]));
     }
 }

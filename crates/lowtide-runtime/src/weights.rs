@@ -68,7 +68,8 @@ fn read(program: &Program) -> IndexVec<TensorId, bool> {
     let graph = &program.graph;
     let mut read = IndexVec::filled(graph.tensors().len(), false);
     let of_calls = program.calls.iter().flatten().flat_map(|call| call.inputs.iter().flatten());
-    for &tensor in of_calls.chain(&program.outputs) {
+    let of_late = program.late.values().flat_map(|call| call.inputs.iter().flatten());
+    for &tensor in of_calls.chain(of_late).chain(&program.outputs) {
         let root = graph.storage(tensor);
         read[root] |= graph.tensors()[root].kind == TensorKind::Weight;
     }

@@ -4,20 +4,26 @@
 //! worker 0   take f ── f ── finish f ── take h ── h ── ...        all on threads of one pool, of which kernels take what
 //! worker 1   take g ── g ── finish g ── nothing: lend the thread  the workers leave: a worker without a run helps others
 //! ~~~
+//! A run for which the pool has too little memory free is parked, and its worker takes another; what is freed wakes it. One
+//! worker has nothing else to take: it has blocks moved together, or fails.
+//!
 //! Workers begin together: one that began while another was inside a kernel could be taken up by that kernel's thread, and
 //! wait there for itself.
 
 use crate::RunError;
-use crate::engine::{Running, Worker};
+use crate::engine::{Outcome, Running, Worker};
 use crate::handover::Handover;
 use crate::redzone::damaged;
+use lowtide_core::RunId;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Follows the schedule. Nothing is allocated.
 pub(crate) fn alone(running: Running<'_>, worker: &mut Worker) -> Result<(), RunError> {
     for run in running.engine.plan.schedule.ids() {
-        running.execute(run, worker)?;
+        if let Outcome::Full(error) = running.execute(run, worker)? {
+            again(running, run, worker, error)?;
+        }
         if let Some(guard) = &running.engine.guard {
             let holes = guard.zones.after(run);
             let damage = running.memory.between_runs(|bytes| damaged(bytes, holes));
@@ -27,6 +33,23 @@ pub(crate) fn alone(running: Running<'_>, worker: &mut Worker) -> Result<(), Run
         }
     }
     Ok(())
+}
+
+/// Another try for the only worker: enough may be free, but not together.
+fn again(
+    running: Running<'_>,
+    run: RunId,
+    worker: &mut Worker,
+    error: RunError,
+) -> Result<(), RunError> {
+    let is_moved = running.engine.late.as_ref().is_some_and(|late| late.pooled.compact(0));
+    if !is_moved {
+        return Err(error);
+    }
+    match running.execute(run, worker)? {
+        Outcome::Done { .. } => Ok(()),
+        Outcome::Full(error) => Err(error),
+    }
 }
 
 /// Runs on as many threads of the current pool as there are workers; it has no fewer. Nothing is allocated.
@@ -91,8 +114,20 @@ impl Team<'_> {
                 lend();
                 continue;
             };
+            // Taken before the pool is asked: what is freed from here on is not missed.
+            let frees = self.handover.frees();
             match self.running.execute(run, worker) {
-                Ok(()) => next = self.handover.finish(run),
+                Ok(Outcome::Done { freed }) => {
+                    if freed {
+                        self.handover.wake();
+                    }
+                    next = self.handover.finish(run);
+                }
+                Ok(Outcome::Full(error)) => {
+                    if !self.handover.park(run, frees) {
+                        self.fail(error);
+                    }
+                }
                 Err(error) => self.fail(error),
             }
         }

@@ -44,8 +44,9 @@ fn check_accounts(name: &str, reuse: Reuse, workers: usize) -> Session {
     let mut session = session(name, reuse, workers);
     let declared = session.memory().kernels;
     let specs = session.inputs().iter();
-    let arrays: Vec<Array> =
-        specs.map(|spec| random_input(&spec.name, spec.dtype, &spec.dims, 0).unwrap()).collect();
+    let arrays: Vec<Array> = specs
+        .map(|spec| random_input(&spec.name, spec.dtype, &spec.fixed_dims().unwrap(), 0).unwrap())
+        .collect();
     let tensors: Vec<TensorRef<'_>> = arrays
         .iter()
         .map(|array| TensorRef::from_bytes(array.dtype(), array.dims(), array.bytes()).unwrap())

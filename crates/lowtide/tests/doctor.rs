@@ -143,7 +143,9 @@ impl Case {
         let specs = input_specs(&program).unwrap();
         let arrays: Vec<_> = specs
             .iter()
-            .map(|spec| random_input(&spec.name, spec.dtype, &spec.dims, 1).unwrap())
+            .map(|spec| {
+                random_input(&spec.name, spec.dtype, &spec.fixed_dims().unwrap(), 1).unwrap()
+            })
             .collect();
         let tensors = arrays.iter().map(|array| {
             TensorRef::from_bytes(array.dtype(), array.dims(), array.bytes()).unwrap()

@@ -15,6 +15,7 @@ use lowtide::planner::OrderRule;
 use lowtide::runtime::SessionError;
 use lowtide::{Graph, GraphBuilder, PlanConfig, Session, SessionConfig, TensorRef, check, plan};
 use mixed::{changes_external, external, ids, len, mixed, of_bytes, program};
+use std::collections::BTreeMap;
 
 /// Every storage in a vector of its own, operators in the order of the file.
 fn interpreted(graph: &Graph) -> Vec<Vec<u8>> {
@@ -145,6 +146,7 @@ fn program_of_none(graph: &Graph) -> Program {
     Program {
         graph: graph.clone(),
         calls: graph.ops().iter().map(|_| None).collect(),
+        late: BTreeMap::new(),
         shapes: IndexVec::new(),
         weights: IndexVec::filled(graph.tensors().len(), None),
         inputs: Vec::new(),

@@ -8,7 +8,7 @@
 //! tensors are carried along, as expressions in the names of dimensions.
 
 use super::expr::Expr;
-use crate::{DType, Data};
+use crate::DType;
 
 /// Tensors with more elements are not worth following.
 pub const MAX_ELEMENTS: usize = 1024;
@@ -159,7 +159,7 @@ pub fn count(dims: &[i64]) -> Option<usize> {
 }
 
 /// The elements of a tensor that a file holds, if they are few and of a type that shapes depend on.
-pub fn elements_of(dtype: DType, dims: &[i64], data: &Data) -> Option<Vec<Element>> {
+pub fn elements_of(dtype: DType, dims: &[i64], data: &[u8]) -> Option<Vec<Element>> {
     let count = count(dims).filter(|&count| count <= MAX_ELEMENTS)?;
     let width = usize::try_from(dtype.bits()?).ok()? / 8;
     if width == 0 || data.len() != count.checked_mul(width)? {

@@ -4,7 +4,8 @@
 //! Registry ──find(domain, type)──> Operator ── shapes ───> Fact of each output        (planning)
 //!                                      │   ── sharing ──> may y lie on x?
 //!                                      │   ── scratch ──> memory while it runs
-//!                                      └── kernel ───────> Kernel ── run(Operands)    (running)
+//!                                      ├── measure ──> shapes that depend on data     (running)
+//!                                      └── kernel ───> Kernel ── run(Operands)        (running)
 //! ~~~
 //! An operator is declared once: planner, checker and runtime hear of its sharing, its scratch and its kernel from the
 //! same place, so they cannot disagree. Operators of other crates are declared in the same way and added to a
@@ -14,6 +15,7 @@ pub mod call;
 pub mod expr;
 pub mod fact;
 mod kernel;
+mod late;
 mod program;
 mod registry;
 
@@ -23,11 +25,15 @@ pub use fact::{Element, Extent, Fact, Scalar};
 pub use kernel::{
     Input, Kernel, KernelError, NoKernel, Operand, Operands, Output, Place, Value as KernelValue,
 };
+pub use late::{Late, LateCall, Measured};
 pub use program::{Prepared, Program};
 pub use registry::Registry;
 
 use crate::{Bytes, ModelOp, Value};
 use std::fmt;
+
+/// Shapes of outputs, by position.
+pub type Dims = Result<Vec<Vec<usize>>, Misfit>;
 
 /// One type of operator. Only its type has to be said; what an implementation leaves out is not known or not there.
 pub trait Operator: fmt::Debug + Send + Sync {
@@ -43,6 +49,12 @@ pub trait Operator: fmt::Debug + Send + Sync {
     /// What is known of its outputs; `None` where no rule tells, and the outputs have the shapes that the file
     /// declares.
     fn shapes(&self, _call: &Call<'_>) -> Option<Facts> {
+        None
+    }
+
+    /// The shapes of its outputs in this run, where they depend on elements of which there may be any number: `NonZero`
+    /// counts. `None` where [`Operator::shapes`] tells them, once it is told sizes and the elements of small inputs.
+    fn measure(&self, _call: &Call<'_>, _inputs: &[Option<Input<'_>>]) -> Option<Dims> {
         None
     }
 
@@ -65,6 +77,11 @@ pub trait Operator: fmt::Debug + Send + Sync {
     /// Memory that it needs while it runs, described as a tensor.
     fn scratch(&self, _call: &Call<'_>) -> Option<Fact> {
         None
+    }
+
+    /// Whether [`Operator::kernel`] gives one for some types and shapes. It is asked before the shapes of a run are known.
+    fn has_kernel(&self) -> bool {
+        true
     }
 
     /// What runs it, if it can be run: with these inputs, and outputs of these types and shapes, by position.

@@ -1,21 +1,24 @@
 //! [`Program`]: a graph with all that is needed to run it, but for a plan.
 //!
 //! ~~~text
-//! Model + Graph ──prepare──> Program { kernels, shapes, weights }      + CheckedPlan ──> a session that runs
+//! Model + Graph ──prepare──> Program { kernels, late, shapes, weights }      + CheckedPlan ──> a session that runs
 //! ~~~
 
-use super::Kernel;
+use super::{Kernel, LateCall};
 use crate::{Data, Graph, IndexVec, OpId, TensorId};
+use std::collections::BTreeMap;
 use std::fmt;
 
-/// A graph whose shapes are all known, a kernel for each operator that calculates, and the values of its weights.
+/// A graph, a kernel for each operator that calculates or what makes one in the run, and the values of its weights.
 #[derive(Debug)]
 pub struct Program {
     /// The graph.
     pub graph: Graph,
-    /// What runs each operator; `None` for one whose outputs are views, which has nothing to do.
+    /// What runs each operator; `None` for one whose outputs are views, which has nothing to do, and for a late one.
     pub calls: IndexVec<OpId, Option<Prepared>>,
-    /// The shape of each tensor that a kernel reads or writes, or that the caller sees.
+    /// Operators of which some operand has no size before the run.
+    pub late: BTreeMap<OpId, LateCall>,
+    /// The shape of each tensor that a kernel reads or writes, or that the caller sees; empty where it is not fixed.
     pub shapes: IndexVec<TensorId, Box<[usize]>>,
     /// The elements of each weight that the file holds, row after row, least significant byte first.
     pub weights: IndexVec<TensorId, Option<Data>>,

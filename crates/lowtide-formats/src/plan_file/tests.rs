@@ -74,11 +74,11 @@ fn what_a_plan_means_is_not_the_readers_business() {
 fn another_format_or_version_is_told_first() {
     check_error("lowtide-plan", "lowtide-graph", "the format is \"lowtide-graph\"");
     check_error(
-        "\"version\":2",
-        "\"version\":3,\"schedule\":7",
-        "is 3; this reader knows version 2",
+        "\"version\":3",
+        "\"version\":4,\"schedule\":7",
+        "is 4; this reader knows version 3",
     );
-    check_error("\"version\":2", "\"version\":2,\"reuse\":\"pack\"", "duplicate field `reuse`");
+    check_error("\"version\":3", "\"version\":3,\"reuse\":\"pack\"", "duplicate field `reuse`");
 }
 
 #[test]

@@ -8,10 +8,13 @@ use crate::testing::model;
 use crate::{ResolveConfig, prepare, resolve, standard};
 use arbitrary::Unstructured;
 use lowtide_core::operator::{
-    Fact, Input, KernelError, Operands, Output, Place, Prepared, Program, SharingRule,
+    Fact, Input, KernelError, LateCall, Operands, Output, Place, Prepared, Program, SharingRule,
 };
 use lowtide_core::{DType, Data, Id, Model, ModelOp, Registry, TensorId};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+/// Outputs that are larger are not calculated.
+const MOST_BYTES: u64 = 1 << 24;
 
 /// Bytes that are aligned for every element type.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +72,10 @@ pub(crate) fn execute(model: &Model) -> Result<Vec<String>, String> {
     let of = |data: &Option<Data>| data.as_deref().map_or_else(Aligned::default, Aligned::of);
     let mut values: Vec<Aligned> = program.weights.iter().map(of).collect();
     for (id, op) in model.main_graph().ops.iter_enumerated() {
+        if let Some(call) = program.late.remove(&id) {
+            run_late(&mut program, call, &mut values)?;
+            continue;
+        }
         let Some(mut call) = program.calls[id].take() else {
             let (of, view) = (op.inputs[0].unwrap(), op.outputs[0].unwrap());
             values[view.index()] = values[of.index()].clone();
@@ -199,6 +206,53 @@ fn run_one(
     let mut operands = Operands { inputs, outputs, scratch: scratch.bytes_mut() };
     call.kernel.run(&mut operands)?;
     Ok(memory)
+}
+
+/// Runs an operator that learns its shapes now.
+fn run_late(program: &mut Program, call: LateCall, values: &mut [Aligned]) -> Result<(), String> {
+    let LateCall { mut late, inputs, outputs } = call;
+    let dtype = |program: &Program, id: TensorId| program.graph.tensors()[id].dtype.unwrap();
+    let input = |(at, id): (usize, &Option<TensorId>)| {
+        id.map(|id| {
+            let place = Place::Apart(values[id.index()].bytes());
+            Input { at, dtype: dtype(program, id), dims: &program.shapes[id], place }
+        })
+    };
+    let inputs: Vec<Option<Input<'_>>> = inputs.iter().enumerate().map(input).collect();
+    let measured = late.measure(&inputs).map_err(|error| error.to_string())?;
+    let wanted = || outputs.iter().zip(&measured.shapes).enumerate();
+    let sizes = wanted().map(|(_, (id, dims))| {
+        let count = dims.as_ref().map_or(0, |dims| dims.iter().product::<usize>() as u64);
+        id.and_then(|id| dtype(program, id).bytes(count)).unwrap_or_default().0
+    });
+    let sizes: Vec<u64> = sizes.collect();
+    if sizes.iter().any(|&bytes| bytes > MOST_BYTES) {
+        return Err(format!("{sizes:?} bytes are more than a test takes"));
+    }
+    let mut memory: Vec<Aligned> =
+        sizes.iter().map(|&bytes| Aligned::garbage(usize::try_from(bytes).unwrap())).collect();
+    let output = |((at, (id, dims)), memory): ((usize, (&Option<TensorId>, _)), _)| {
+        let (id, dims): (TensorId, &Option<Arc<[usize]>>) = ((*id)?, dims);
+        let memory: &mut Aligned = memory;
+        let bytes = memory.bytes_mut();
+        Some(Output { at, dtype: dtype(program, id), dims: dims.as_ref()?, bytes })
+    };
+    let all = wanted().zip(&mut memory).map(output).collect();
+    let mut scratch = Aligned::garbage(usize::try_from(measured.scratch.0).unwrap());
+    match late.kernel() {
+        Some(kernel) => {
+            let mut operands = Operands { inputs, outputs: all, scratch: scratch.bytes_mut() };
+            kernel.run(&mut operands).map_err(|error| error.to_string())?;
+        }
+        None => memory[0] = Aligned::of(inputs[0].unwrap().bytes().unwrap()),
+    }
+    for ((id, dims), value) in outputs.iter().zip(&measured.shapes).zip(memory) {
+        if let Some((id, dims)) = id.zip(dims.as_ref()) {
+            values[id.index()] = value;
+            program.shapes[id] = (**dims).into();
+        }
+    }
+    Ok(())
 }
 
 fn text(program: &Program, id: TensorId, value: &Aligned) -> String {

@@ -70,7 +70,11 @@ pub(super) static TABLE: Table = Table {
         copies("MaxUnpool").shape(pool::unpool).cost(work::one_each_read),
         copies("MelWeightMatrix").shape(signal::mel_weights).cost(work::some_each),
         copies("NegativeLogLikelihoodLoss").shape(loss::likelihood).cost(work::one_each_read),
-        copies("NonMaxSuppression").shape(select::non_max_suppression),
+        copies("NonMaxSuppression")
+            .shape(select::non_max_suppression)
+            .measure(compute::non_max::count)
+            .scratch(compute::non_max::order)
+            .kernel(compute::non_max::non_max_suppression),
         copies("QLinearConv")
             .shape(conv::qlinear_conv)
             .cost(work::qlinear_conv)

@@ -24,6 +24,7 @@ pub(super) static TABLE: Table = Table {
         copies("Col2Im").shape(conv::col2im).cost(work::one_each_read),
         copies("Compress")
             .shape(select::compress)
+            .measure(run::compress::count)
             .cost(work::one_each_read)
             .kernel(run::compress::compress),
         copies("Concat").inside(inside::concat).shape(layout::concat).kernel(run::concat::concat),
@@ -45,7 +46,11 @@ pub(super) static TABLE: Table = Table {
         row("Identity", Rule::View).shape(layout::identity).kernel(run::view::view),
         copies("ImageDecoder").shape(image::decode),
         copies("Multinomial").shape(random::multinomial).cost(work::some_each),
-        copies("NonZero").shape(select::non_zero).cost(work::one_each_read),
+        copies("NonZero")
+            .shape(select::non_zero)
+            .measure(run::non_zero::count)
+            .cost(work::one_each_read)
+            .kernel(run::non_zero::non_zero),
         copies("OneHot").shape(select::one_hot).kernel(run::one_hot::one_hot),
         copies("Pad").inside(inside::pad).shape(pad::pad).kernel(run::pad::pad),
         copies("RandomNormal").shape(random::of_shape).cost(work::some_each),

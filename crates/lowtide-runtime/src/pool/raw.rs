@@ -52,17 +52,17 @@ impl Pool {
     /// scattered; none if not. Blocks stay what they are. Cost: O(blocks · log blocks), and the bytes that are moved.
     pub fn compact(&mut self) -> Option<Compaction> {
         // SAFETY: nobody else has the pool, so nobody has a slice of a block.
-        unsafe { self.compact_shared() }
+        unsafe { self.compact_shared(self.config.scattered) }
     }
 
-    /// [`Pool::compact`] at a moment at which other threads have the pool, too.
+    /// [`Pool::compact`] at a moment at which other threads have the pool, too, if more than so many percent are scattered.
     ///
     /// # Safety
     /// Nobody has a slice of a block, or makes one, before this returns; and what was written to blocks before happens before.
-    pub(crate) unsafe fn compact_shared(&self) -> Option<Compaction> {
+    pub(crate) unsafe fn compact_shared(&self, percent: u32) -> Option<Compaction> {
         let mut segments = self.lock();
         let (scattered, total) = (segments.spans.scattered().0, segments.spans.total);
-        if u128::from(scattered) * 100 <= u128::from(total) * u128::from(self.config.scattered) {
+        if u128::from(scattered) * 100 <= u128::from(total) * u128::from(percent) {
             return None;
         }
         self.collect(&mut segments);

@@ -303,6 +303,9 @@ pub(super) struct RunArgs {
     /// Do not run, and answer no (exit code 1), if the arena is larger than this, as in 4MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) capacity: Option<Bytes>,
+    /// The most that tensors may take at once whose size is known in the run only, as in 64MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) pool_limit: Option<Bytes>,
     /// Ask the system for huge pages.
     #[arg(long)]
     pub(super) huge_pages: bool,
@@ -323,7 +326,8 @@ pub(super) struct GivenArgs {
     /// Give an input its values, as in image=cat.npy; may be repeated. Its shape binds the input's open dimensions.
     #[arg(long, value_name = "INPUT=FILE", value_parser = input)]
     pub(super) input: Vec<(String, PathBuf)>,
-    /// Random values for inputs that are not given, and for weights that the file leaves out.
+    /// Random values for inputs that are not given, and for weights that the file leaves out. Dimensions that nobody has bound
+    /// are 1.
     #[arg(long)]
     pub(super) random: bool,
     /// Which random values.

@@ -137,12 +137,14 @@ pub(super) fn inputs(
     specs: &[TensorSpec],
     mut given: Arrays,
 ) -> anyhow::Result<Vec<Array>> {
-    let described = |spec: &TensorSpec| format!("`{}` {} {:?}", spec.name, spec.dtype, spec.dims);
+    let described =
+        |spec: &TensorSpec| format!("`{}` {} {}", spec.name, spec.dtype, spec.shape_text());
     let mut arrays = Vec::new();
     let mut missing = Vec::new();
     for spec in specs {
         let array = given.remove(&spec.name).or_else(|| {
-            args.random.then(|| random_input(&spec.name, spec.dtype, &spec.dims, args.seed))?
+            let dims = random_dims(spec).filter(|_| args.random)?;
+            random_input(&spec.name, spec.dtype, &dims, args.seed)
         });
         match array {
             Some(array) => arrays.push(array),
@@ -160,6 +162,16 @@ pub(super) fn inputs(
         );
     }
     Ok(arrays)
+}
+
+/// The shape of an input with random values: 1 for what nobody has bound; `None` if not even the number of dimensions is
+/// known.
+fn random_dims(spec: &TensorSpec) -> Option<Vec<usize>> {
+    let number = |dim: &Dim| match dim {
+        Dim::Known(number) => usize::try_from(*number).ok(),
+        Dim::Named(_) | Dim::Unknown => Some(1),
+    };
+    spec.shape.as_ref()?.iter().map(number).collect()
 }
 
 /// An array as a session takes it.

@@ -12,7 +12,7 @@ use lowtide::core::{Bytes, Ran};
 use lowtide::formats::{self, Array, LatencyRow, OutputRow, ProfileRow, RunSummary};
 use lowtide::planner::PlanConfig;
 use lowtide::runtime::resident::{self, Resident};
-use lowtide::runtime::{HostMemory, Outputs, RunError, TensorSpec};
+use lowtide::runtime::{HostMemory, Outputs, PoolConfig, RunError, TensorSpec};
 use lowtide::{CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let figures = RunSummary {
         weights_bytes: loaded.graph.weights_bytes().0,
         load_seconds,
-        outputs: output_rows(session.outputs(), &files),
+        outputs: output_rows(session.outputs(), &measured.outputs, &files),
         ..figures(args, &session, &measured)
     };
     let text = if args.json {
@@ -80,11 +80,16 @@ fn session(
     checked: CheckedPlan,
 ) -> anyhow::Result<Session> {
     let program = given::program(&args.given, loaded, options)?;
+    let mut pool = PoolConfig::default();
+    if let Some(limit) = args.pool_limit {
+        pool.limit = limit;
+    }
     let config = SessionConfig {
         threads: args.threads,
         workers: args.workers,
         guard: args.guard,
         profile: args.profile || args.trace.is_some(),
+        pool,
     };
     let mut memory = HostMemory { huge_pages: args.huge_pages };
     Ok(Session::in_memory(program, checked, &config, &mut memory)?)
@@ -96,6 +101,8 @@ struct Measured {
     loaded: Resident,
     ran: Resident,
     outputs: Vec<Array>,
+    /// The most that the pool held in any of the runs.
+    pool_peak: Bytes,
     /// Milliseconds of each type of operator, run after run.
     profile: BTreeMap<String, (usize, Vec<f64>)>,
 }
@@ -105,11 +112,13 @@ fn measure(session: &mut Session, arrays: &[Array], repeat: usize) -> Result<Mea
     let inputs: Vec<TensorRef<'_>> = arrays.iter().map(given::as_tensor).collect();
     let mut milliseconds = Vec::with_capacity(repeat);
     let mut profile = BTreeMap::new();
+    let mut pool_peak = Bytes::ZERO;
     let loaded = resident::read();
     resident::reset();
     session.within(|session| {
         for _ in 1..repeat {
             milliseconds.push(time_one(session, &inputs, &mut profile)?);
+            pool_peak = pool_peak.max(session.memory().pool_peak);
         }
         // The last run's outputs are taken before anything else can write to the arena.
         let start = now();
@@ -118,7 +127,8 @@ fn measure(session: &mut Session, arrays: &[Array], repeat: usize) -> Result<Mea
         let ran = resident::read();
         let outputs = copies(outputs);
         add_profile(session, &mut profile);
-        Ok(Measured { milliseconds, loaded, ran, outputs, profile })
+        pool_peak = pool_peak.max(session.memory().pool_peak);
+        Ok(Measured { milliseconds, loaded, ran, outputs, pool_peak, profile })
     })
 }
 
@@ -181,14 +191,14 @@ fn save(folder: &Path, specs: &[TensorSpec], outputs: &[Array]) -> anyhow::Resul
     Ok(files)
 }
 
-fn output_rows(specs: &[TensorSpec], files: &[PathBuf]) -> Vec<OutputRow> {
-    let row = |(at, spec): (usize, &TensorSpec)| OutputRow {
+fn output_rows(specs: &[TensorSpec], outputs: &[Array], files: &[PathBuf]) -> Vec<OutputRow> {
+    let row = |(at, (spec, output)): (usize, (&TensorSpec, &Array))| OutputRow {
         name: spec.name.clone(),
         dtype: spec.dtype.to_string(),
-        shape: spec.dims.to_vec(),
+        shape: output.dims().to_vec(),
         file: files.get(at).map(|file| file.display().to_string()),
     };
-    specs.iter().enumerate().map(row).collect()
+    specs.iter().zip(outputs).enumerate().map(row).collect()
 }
 
 /// What the session and its runs say.
@@ -201,6 +211,7 @@ fn figures(args: &RunArgs, session: &Session, measured: &Measured) -> RunSummary
         mode: session.plan().reuse.name().to_owned(),
         arena_bytes: memory.arena.0,
         outputs_bytes: memory.outputs.0,
+        pool_peak_bytes: measured.pool_peak.0,
         kernel_bytes: memory.kernels.0,
         weights_copied_bytes: memory.copied_weights.0,
         rss_peak_bytes: before.most.0.max(after.most.0),

@@ -58,6 +58,9 @@ fn figures_of(text: &mut String, figures: &RunSummary) {
     if figures.outputs_bytes > 0 {
         row("outputs", bytes(figures.outputs_bytes), "left to the caller by the plan");
     }
+    if figures.pool_peak_bytes > 0 {
+        row("pool", bytes(figures.pool_peak_bytes), "at most at once; sizes known in the run only");
+    }
     row("kernels", bytes(figures.kernel_bytes), "declared; what libraries keep for packing");
     if figures.rss_loaded_bytes > 0 {
         row(

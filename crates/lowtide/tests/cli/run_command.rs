@@ -142,8 +142,23 @@ fn stripped_weights_are_missed_or_made_up() {
 fn what_cannot_be_run_is_listed() {
     let graph = testdata("graphs").join("tiny.json").display().to_string();
     assert!(refused(&["run", &graph, "--random"]).contains("only an ONNX model can be run"));
-    let open = refused(&["run", &model("mobilenet_v2_dynamic.onnx"), "--random"]);
-    assert!(open.contains("not known before the run"), "{open}");
+}
+
+#[test]
+fn dimensions_that_nobody_has_bound_are_one_and_take_the_pool() {
+    let open = model("mobilenet_v2_dynamic.onnx");
+    let one = run(0, &["run", &open, "--random", "--json"]);
+    assert!(number(&one, "pool_peak_bytes") > 8_000, "{one}");
+    assert_eq!(number(&one, "arena_bytes"), 0);
+    let text = run(0, &["run", &open, "--random", "--guard", "--pool-limit", "64MiB"]);
+    assert!(text.contains("[1, 1000]") && text.contains("sizes known in the run only"), "{text}");
+    let size = ["--dim", "height=64", "--dim", "width=64", "--random"];
+    let output = lowtide(&[&["run", &open, "--pool-limit", "64KiB"], &size[..]].concat());
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("below the limit of 64.00 KiB"), "{message}");
+    let bound = run(0, &[&["run", &open, "--json", "--dim", "batch=1"], &size[..]].concat());
+    assert_eq!(number(&bound, "pool_peak_bytes"), 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use lowtide::core::operator::{KernelError, Operands, Place, Prepared, Program};
 use lowtide::core::testing::random_bytes;
 use lowtide::core::{Bytes, DType, Id, IndexVec, OpId, Sharing, Tensor, TensorId, TensorKind};
 use lowtide::{Graph, GraphBuilder};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The same graph with bytes as elements; `None` if some size or place is not known before the run.
@@ -110,6 +111,7 @@ pub(crate) fn program(graph: &Graph) -> Program {
     }
     Program {
         calls: graph.ops().iter_enumerated().map(prepared).collect(),
+        late: BTreeMap::new(),
         shapes: graph.tensors().ids().map(|id| [len(graph, id)].into()).collect(),
         weights,
         inputs: ids(graph, TensorKind::Input),

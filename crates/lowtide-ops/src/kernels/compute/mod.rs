@@ -11,6 +11,7 @@ mod conv;
 mod conv_transpose;
 mod gemm;
 mod matmul;
+pub(crate) mod non_max;
 mod pool;
 mod product;
 #[cfg(test)]

@@ -1,27 +1,43 @@
 //! `Compress`: what a condition lets through.
 //!
 //! ~~~text
-//! x a b c d   condition 0 1 1     b c      as many as were planned: the shape has to be known before
+//! x a b c d   condition 0 1 1     b c      as many as were planned, or counted in the run
 //! ~~~
 
 use super::concat::width;
 use super::lists::check;
 use crate::kernels::facts::{input_dims, output_dims};
 use crate::kernels::function;
-use crate::kernels::strides::count;
+use crate::kernels::strides;
 use crate::kernels::types::Made;
 use lowtide_core::operator::call::axis;
-use lowtide_core::operator::{Call, Fact};
+use lowtide_core::operator::{Call, Dims, Fact, Input, Misfit};
+
+/// How many pass in this run.
+pub(crate) fn count(call: &Call<'_>, inputs: &[Option<Input<'_>>]) -> Dims {
+    let (Some(Some(input)), Some(Some(condition))) = (inputs.first(), inputs.get(1)) else {
+        return Err(Misfit("an input is absent".to_owned()));
+    };
+    let condition = condition.values::<u8>().map_err(|error| Misfit(error.to_string()))?;
+    let passing = |len: usize| condition.iter().take(len).filter(|&&one| one != 0).count();
+    let Some(at) = call.int("axis") else {
+        return Ok(vec![vec![passing(input.len())]]);
+    };
+    let mut dims = input.dims.to_vec();
+    let at = axis(at, dims.len())?;
+    dims[at] = passing(dims[at]);
+    Ok(vec![dims])
+}
 
 pub(crate) fn compress(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
     let (dims, planned) = (input_dims(call, 0)?, output_dims(outputs, 0)?);
     let width = width(call.dtype(0))?;
     // Without an axis, the tensor is a list.
     let (len, below, kept) = match call.int("axis") {
-        None => (count(&dims), width, planned[0]),
+        None => (strides::count(&dims), width, planned[0]),
         Some(at) => {
             let at = axis(at, dims.len())?;
-            (dims[at], width.saturating_mul(count(&dims[at + 1..])), planned[at])
+            (dims[at], width.saturating_mul(strides::count(&dims[at + 1..])), planned[at])
         }
     };
     Ok(function(move |operands| {

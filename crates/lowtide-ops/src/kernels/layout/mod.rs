@@ -18,6 +18,7 @@ pub(crate) mod gather;
 mod index;
 mod lists;
 pub(crate) mod make;
+pub(crate) mod non_zero;
 pub(crate) mod one_hot;
 pub(crate) mod pad;
 #[cfg(test)]
