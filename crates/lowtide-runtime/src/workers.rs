@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) fn alone(running: Running<'_>, worker: &mut Worker) -> Result<(), RunError> {
     for run in running.engine.plan.schedule.ids() {
         if let Outcome::Full(error) = running.execute(run, worker)? {
-            return Err(error);
+            return Err(*error);
         }
         if let Some(guard) = &running.engine.guard {
             let holes = guard.zones.after(run);
@@ -107,7 +107,7 @@ impl Team<'_> {
                 }
                 Ok(Outcome::Full(error)) => {
                     if !self.handover.park(run, frees) {
-                        self.fail(error);
+                        self.fail(*error);
                     }
                 }
                 Err(error) => self.fail(error),
