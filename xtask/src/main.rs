@@ -83,7 +83,8 @@ fn tsan() -> Result<(), String> {
     let options = format!("suppressions={root} halt_on_error=1");
     let variables =
         [("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", flags), ("TSAN_OPTIONS", options.as_str())];
-    let test = ["-R", "cargo", "test", "-p", "lowtide", "--test", "parallel"];
+    let tests = ["--test", "parallel", "--test", "late_random"];
+    let test = [&["-R", "cargo", "test", "-p", "lowtide"][..], &tests].concat();
     let args = [&test[..], &["--target", host.trim(), "--target-dir", "target/tsan"]].concat();
     run("setarch", &args, &variables)
 }

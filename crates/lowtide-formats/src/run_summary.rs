@@ -18,6 +18,14 @@ pub struct RunSummary {
     pub outputs_bytes: u64,
     /// The most that the pool held.
     pub pool_peak_bytes: u64,
+    /// The most memory of the system that the pool had touched.
+    pub pool_held_bytes: u64,
+    /// How often blocks of the pool were moved together.
+    pub pool_compactions: u64,
+    /// How many bytes that moved.
+    pub pool_moved_bytes: u64,
+    /// How long that took.
+    pub pool_compact_seconds: f64,
     /// What libraries under the kernels hold at most, beside the arena.
     pub kernel_bytes: u64,
     /// Bytes of all weights and constants.

@@ -278,3 +278,105 @@ fn bytes(fact: &Fact) -> Result<Bytes, NoKernel> {
     let fits = bytes.filter(|&bytes| bytes <= Bytes::MAX_TOTAL);
     fits.ok_or_else(|| NoKernel::Unsupported("a size that is not known, or too large".to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ResolveConfig;
+    use crate::kernels::testing::{execute, runs};
+    use crate::testing::model;
+    use lowtide_core::Operator;
+    use lowtide_core::operator::{Facts, LateCall, Operands, Place};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Where a tensor of two rows is not 0, and how often.
+    const FOUND: [&str; 4] =
+        ["weight x 2 3 = 0 5 0 6 0 7", "z = NonZero(x)", "t = Transpose(z)", "g = GatherND(x, t)"];
+    const COUNT: [&str; 3] = ["s = Shape(g)", "weight one i64 1 = 1", "weight no i64 1 = 0"];
+
+    #[track_caller]
+    fn behind(lines: &[&str], wanted: &str) {
+        runs(&[&FOUND[..], &COUNT, lines].concat(), wanted);
+    }
+
+    #[test]
+    fn shapes_follow_from_what_is_calculated_in_the_run() {
+        behind(&["y = Neg(g)"], "float32 [3] -5 -6 -7");
+        behind(&["y = Expand(one, s)"], "int64 [3] 1 1 1");
+        behind(&["y = ConstantOfShape(s) {value=tensor i32 4}"], "int32 [3] 4 4 4");
+        behind(&["y = Tile(s, s)"], "int64 [3] 3 3 3");
+        behind(&["h = Sub(s, one)", "y = Slice(g, no, h)"], "float32 [2] 5 6");
+        behind(
+            &["q = Squeeze(s)", "weight a i64 = 0", "weight b i64 = 2", "y = Range(a, q, b)"],
+            "int64 [2] 0 2",
+        );
+        behind(&["h = Sub(s, one)", "y; i = TopK(g, h)"], "int64 [2] 2 1");
+        behind(&["h = Concat(s, one) {axis=0}", "y = Reshape(g, h)"], "float32 [3, 1] 5 6 7");
+        behind(&["h = Greater(g, g)", "y = Compress(g, h)"], "float32 [0] ");
+        behind(&["h = Concat(no, s) {axis=0}", "y = Pad(g, h)"], "float32 [6] 5 6 7 0 0 0");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_in_the_run() {
+        let fails = |lines: &[&str], wanted: &str| {
+            let lines = [&FOUND[..], &COUNT, lines].concat();
+            let error = execute(&model(&lines, "")).unwrap_err();
+            assert!(error.ends_with(wanted), "{error}");
+        };
+        fails(
+            &["weight w 2 = 1 2", "y = Add(g, w)"],
+            "[3] and [2] cannot be broadcast to each other",
+        );
+        fails(&["weight w i64 2 = 2 2", "y = Reshape(g, w)"], "[3] cannot become [2, 2]");
+        fails(&["y 7 = Neg(g)"], "has a dimension of 3, planned was 7");
+    }
+
+    /// Counts the kernels that it makes. Its output is as long as its second input says.
+    #[derive(Debug)]
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Operator for Counting {
+        fn kind(&self) -> &'static str {
+            "Counting"
+        }
+
+        fn shapes(&self, call: &Call<'_>) -> Option<Facts> {
+            Some(Ok(vec![call.typed(0, Some(vec![call.scalar_int(1)]))]))
+        }
+
+        fn kernel(&self, _: &Call<'_>, _: &[Option<&Fact>]) -> Result<Box<dyn Kernel>, NoKernel> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Box::new(|_: &mut Operands<'_>| Ok(())))
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_kept_while_what_was_looked_at_stays() {
+        let made = Arc::new(AtomicUsize::new(0));
+        let mut registry = crate::standard();
+        registry.add(Arc::new(Counting(Arc::clone(&made))));
+        let model = model(&["input x n", "input k i64 1", "y f32 ? = Counting(x, k)"], "y");
+        let resolved =
+            crate::resolve(&model, model.main, &ResolveConfig::default(), &registry).unwrap();
+        let program = crate::prepare(&model, resolved.graph, &resolved.facts, &registry).unwrap();
+        let mut calls: Vec<(OpId, LateCall)> = program.late.into_iter().collect();
+        let late = &mut calls[0].1.late;
+        let mut kernels_for = |x: &[f32], k: i64| {
+            let (x_dims, k) = ([x.len()], [k]);
+            let input = |at, dtype, dims, bytes| {
+                Some(Input { at, dtype, dims, place: Place::Apart(bytes) })
+            };
+            let x = input(0, DType::F32, &x_dims[..], bytemuck::cast_slice(x));
+            let k_input = input(1, DType::I64, &[1], bytemuck::cast_slice(&k));
+            let measured = late.measure(&[x, k_input]).unwrap();
+            let wanted = [usize::try_from(k[0]).unwrap()];
+            assert_eq!(measured.shapes[0].as_deref(), Some(&wanted[..]));
+            made.load(Ordering::Relaxed)
+        };
+        assert_eq!(kernels_for(&[1.0; 20], 3), 1);
+        assert_eq!(kernels_for(&[2.0; 20], 3), 1);
+        assert_eq!(kernels_for(&[2.0; 21], 3), 2);
+        assert_eq!(kernels_for(&[2.0; 21], 4), 3);
+        assert_eq!(kernels_for(&[2.0; 21], 4), 3);
+    }
+}

@@ -10,6 +10,7 @@
     unsafe_code,
     reason = "slices of one block, some of which are written: proven apart when a run is bound"
 )]
+#![expect(clippy::inline_always, reason = "they are part of the loop over the operands of a run")]
 
 use crate::bind::{BoundRun, Read, Source, Target};
 use crate::guard;
@@ -64,6 +65,7 @@ pub(crate) struct LentOutput<'a> {
 }
 
 /// The first `len` bytes of a range.
+#[inline(always)]
 fn cut(range: &Range<usize>, len: Option<usize>) -> Range<usize> {
     let Some(len) = len else { return range.clone() };
     assert!(len <= range.len(), "{len} bytes are more than {range:?}");
@@ -193,6 +195,7 @@ impl Shared<'_> {
 
     /// Bytes that nobody writes as long as the slice lives: of a run that is under way, what it reads and does not write,
     /// and before it writes, all that it reads.
+    #[inline(always)]
     fn readable(&self, range: &Range<usize>) -> &[u8] {
         let range = self.inside(range);
         // SAFETY: the range is inside the block, which is borrowed for as long as the slice lives, and apart from every
@@ -200,6 +203,7 @@ impl Shared<'_> {
         unsafe { std::slice::from_raw_parts(self.base.add(range.start), range.len()) }
     }
 
+    #[inline(always)]
     fn inside(&self, range: &Range<usize>) -> Range<usize> {
         let len = self.len;
         assert!(
@@ -210,6 +214,7 @@ impl Shared<'_> {
     }
 
     /// Where an input is for a kernel.
+    #[inline(always)]
     fn place<'s>(
         &'s self,
         source: &Source,

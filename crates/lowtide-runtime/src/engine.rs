@@ -130,7 +130,7 @@ pub(crate) enum Outcome {
         freed: bool,
     },
     /// The pool has too little memory free for it now. It can be tried again.
-    Full(RunError),
+    Full(Box<RunError>),
 }
 
 impl Running<'_> {
@@ -142,11 +142,16 @@ impl Running<'_> {
         }
         if let Some(bound) = &self.engine.bound.runs[run] {
             let start = self.start.map(|start| start.elapsed());
-            match self.call(bound, worker) {
-                Ok(()) => self.note(run, start, worker),
-                Err(Refusal::Full(error)) => return Ok(Outcome::Full(error)),
-                Err(Refusal::Failed(error)) => return Err(error),
+            let late = self.engine.late.as_ref().filter(|late| late.has(bound.op()));
+            match late {
+                Some(late) => {
+                    if let Err(error) = self.call_late(late, bound, worker)? {
+                        return Ok(Outcome::Full(error));
+                    }
+                }
+                None => self.call(bound, worker)?,
             }
+            self.note(run, start, worker);
         }
         for range in self.engine.guard.iter().flat_map(|guard| guard.cells.finish(run)) {
             self.memory.poison(range);
@@ -156,18 +161,35 @@ impl Running<'_> {
         Ok(Outcome::Done { freed })
     }
 
-    fn call(&self, bound: &BoundRun, worker: &mut Worker) -> Result<(), Refusal> {
-        let engine = self.engine;
-        let given = Given { shapes: &engine.shapes, weights: &engine.weights, inputs: self.inputs };
-        if let Some(late) = engine.late.as_ref().filter(|late| late.has(bound.op())) {
-            return late.call(&engine.graph, bound, (self.memory, given), worker);
+    fn given(&self) -> Given<'_> {
+        let Engine { shapes, weights, .. } = self.engine;
+        Given { shapes, weights, inputs: self.inputs }
+    }
+
+    /// Kept out of the way of all others, which are many more. The inner error is that the pool has too little.
+    #[inline(never)]
+    fn call_late(
+        &self,
+        late: &Lates,
+        bound: &BoundRun,
+        worker: &mut Worker,
+    ) -> Result<Result<(), Box<RunError>>, RunError> {
+        let memory = (self.memory, self.given());
+        match late.call(&self.engine.graph, bound, memory, worker) {
+            Ok(()) => Ok(Ok(())),
+            Err(Refusal::Full(error)) => Ok(Err(Box::new(error))),
+            Err(Refusal::Failed(error)) => Err(error),
         }
+    }
+
+    fn call(&self, bound: &BoundRun, worker: &mut Worker) -> Result<(), RunError> {
+        let engine = self.engine;
         let kernel = engine.kernels[bound.op()].as_ref().expect("what is bound has a kernel");
         let mut kernel = kernel.lock();
         let work = |operands: &mut Operands<'_>| kernel.0.run(operands);
-        let given = (given, Lent::default());
+        let given = (self.given(), Lent::default());
         let done = self.memory.with_operands(bound, given, &mut worker.spare, work);
-        done.map_err(|source| RunError::kernel(&engine.graph, bound.op(), source).into())
+        done.map_err(|source| RunError::kernel(&engine.graph, bound.op(), source))
     }
 
     fn note(&self, run: RunId, start: Option<Duration>, worker: &mut Worker) {

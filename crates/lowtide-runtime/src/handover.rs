@@ -275,6 +275,55 @@ mod model {
         });
     }
 
+    /// Memory for one run at a time.
+    struct Block {
+        handover: Handover,
+        is_free: AtomicBool,
+        bytes: UnsafeCell<u32>,
+        runs: AtomicU32,
+    }
+
+    fn work_in_turn(block: &Block) {
+        let handover = &block.handover;
+        let mut next = None;
+        while !handover.is_over() {
+            let Some(run) = next.take().or_else(|| handover.take()) else {
+                loom::thread::yield_now();
+                continue;
+            };
+            let frees = handover.frees();
+            let taken =
+                block.is_free.compare_exchange(true, false, Ordering::AcqRel, Ordering::Acquire);
+            if taken.is_err() {
+                assert!(handover.park(run, frees), "a run gave up that could have been done");
+                continue;
+            }
+            block.bytes.with_mut(|_| {});
+            block.runs.fetch_add(1, Ordering::Relaxed);
+            block.is_free.swap(true, Ordering::AcqRel);
+            handover.wake();
+            next = handover.finish(run);
+        }
+    }
+
+    #[test]
+    fn runs_that_need_the_same_memory_are_all_done() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let mut handover = Handover::new(3, &[(RunId::new(0), RunId::new(2))]);
+            handover.start();
+            let (is_free, bytes) = (AtomicBool::new(true), UnsafeCell::new(0));
+            let block = Block { handover, is_free, bytes, runs: AtomicU32::new(0) };
+            let block = Arc::new(block);
+            let other = Arc::clone(&block);
+            let thread = loom::thread::spawn(move || work_in_turn(&other));
+            work_in_turn(&block);
+            thread.join().unwrap();
+            assert_eq!(block.runs.load(Ordering::Relaxed), 3);
+        });
+    }
+
     const ALL: [(u32, u32); 2] = [(0, 2), (1, 2)];
 
     // Seeded faults. The model checker tells what it finds by a panic, whose text says that two accesses met.

@@ -204,7 +204,8 @@ impl Lates {
     }
 
     fn lend<'a>(&'a self, taken: &'a Taken<'_>) -> LentInput<'a> {
-        let bytes = taken.stored.as_ref().map(|stored| self.pooled.bytes(stored));
+        // A view may be less than what it is a view of.
+        let bytes = taken.stored.as_ref().map(|stored| &self.pooled.bytes(stored)[..taken.len]);
         LentInput { dims: taken.dims.get(), len: taken.len, bytes }
     }
 

@@ -8,8 +8,9 @@
 //! ~~~
 //! The runtime decides nothing about memory: where an operand lies was planned, and is bound once. ALLOC costs nothing,
 //! EXEC calls a kernel on ranges of the arena that are proven disjoint or identical, in guard mode what nobody uses any
-//! more is poisoned. One worker follows the schedule; several begin whatever data and fences allow. In the steady state
-//! nothing is allocated.
+//! more is poisoned. What has no size before the run lies in a pool, from its writer to its last reader, as the plan says
+//! when. One worker follows the schedule; several begin whatever data and fences allow. In the steady state nothing is
+//! allocated, unless a size is known in the run only.
 //!
 //! | file | what becomes what |
 //! |---|---|

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) fn alone(running: Running<'_>, worker: &mut Worker) -> Result<(), RunError> {
     for run in running.engine.plan.schedule.ids() {
         if let Outcome::Full(error) = running.execute(run, worker)? {
-            again(running, run, worker, error)?;
+            again(running, run, worker, *error)?;
         }
         if let Some(guard) = &running.engine.guard {
             let holes = guard.zones.after(run);
@@ -48,7 +48,7 @@ fn again(
     }
     match running.execute(run, worker)? {
         Outcome::Done { .. } => Ok(()),
-        Outcome::Full(error) => Err(error),
+        Outcome::Full(error) => Err(*error),
     }
 }
 
@@ -125,7 +125,7 @@ impl Team<'_> {
                 }
                 Ok(Outcome::Full(error)) => {
                     if !self.handover.park(run, frees) {
-                        self.fail(error);
+                        self.fail(*error);
                     }
                 }
                 Err(error) => self.fail(error),

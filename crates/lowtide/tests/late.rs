@@ -12,7 +12,7 @@ mod net;
 
 use lowtide::core::operator::{Input, Kernel, Late, Measured, NoKernel, Program};
 use lowtide::core::{Bytes, Owner};
-use lowtide::runtime::{PoolConfig, RunError};
+use lowtide::runtime::{Fault, FaultyMemory, HostMemory, PoolConfig, RunError};
 use lowtide::{
     LoadOptions, PlanConfig, ResolveConfig, Session, SessionConfig, TensorRef, check, load, ops,
     plan, random_input, random_weights,
@@ -286,6 +286,59 @@ fn a_run_that_ends_early_leaves_nothing_in_the_pool() {
         assert!(matches!(run(&mut session, &x), Err(RunError::Cancelled)));
         assert_eq!(session.memory().pool_blocks, 0);
         assert_eq!(run(&mut session, &x).unwrap(), expected(&x));
+    }
+}
+
+#[test]
+fn whatever_fails_in_the_memory_of_the_pool_leaves_a_usable_session() {
+    let (small, large) = (rows(3, 1), rows(300, 2));
+    let mut failed = 0;
+    for fault in [Fault::Refused, Fault::Limit, Fault::NotHost] {
+        for (call, workers) in (0..6).flat_map(|call| WORKERS.map(|workers| (call, workers))) {
+            // The second try for a segment, a smaller one, fails too.
+            let memory = FaultyMemory::new(Bytes(60_000));
+            let memory = memory.failing_at(call, fault).failing_at(call + 1, fault);
+            let ledger = memory.ledger();
+            let Prepared { graph, program } = islands("input x float32 n 5");
+            let checked =
+                check(&graph, plan(&graph, &PlanConfig::default()).unwrap().plan).unwrap();
+            let pool = PoolConfig { segment: Bytes(4096), ..PoolConfig::default() };
+            let config = SessionConfig { pool, ..with_workers(workers) };
+            let memories = (&mut HostMemory::default() as _, Box::new(memory) as _);
+            let mut session = Session::in_memories(program, checked, &config, memories).unwrap();
+            for x in [&small, &large, &small, &large, &small] {
+                match run(&mut session, x) {
+                    Ok(found) => assert_eq!(found, expected(x)),
+                    Err(error) => {
+                        assert!(matches!(error, RunError::PoolMemory { .. }), "{error}");
+                        assert_eq!(session.memory().pool_blocks, 0);
+                        failed += 1;
+                    }
+                }
+            }
+            assert_eq!(run(&mut session, &small).unwrap(), expected(&small));
+            drop(session);
+            assert_eq!(ledger.given().blocks, 0);
+        }
+    }
+    assert!(failed > 50, "{failed}");
+}
+
+#[test]
+fn ten_thousand_runs_of_changing_sizes_hold_no_more_than_the_first() {
+    let mut session =
+        session(islands("input x float32 n 5"), &PlanConfig::default(), &SessionConfig::default());
+    let inputs: Vec<Vec<f32>> = (0..50).map(|at| rows(at * 37 % 211, at)).collect();
+    let mut held = Bytes::ZERO;
+    for round in 0..200 {
+        for x in &inputs {
+            run(&mut session, x).unwrap();
+        }
+        let stats = session.pool_stats().unwrap();
+        if round == 2 {
+            held = stats.peak_held;
+        }
+        assert!(round < 2 || stats.peak_held == held, "{round} {} {held}", stats.peak_held);
     }
 }
 

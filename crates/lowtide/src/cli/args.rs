@@ -306,6 +306,9 @@ pub(super) struct RunArgs {
     /// The most that tensors may take at once whose size is known in the run only, as in 64MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) pool_limit: Option<Bytes>,
+    /// Write what the pool holds in the end into this file, as text for Prometheus.
+    #[arg(long, value_name = "FILE")]
+    pub(super) pool_metrics: Option<PathBuf>,
     /// Ask the system for huge pages.
     #[arg(long)]
     pub(super) huge_pages: bool,

@@ -15,6 +15,7 @@ use lowtide::runtime::resident::{self, Resident};
 use lowtide::runtime::{HostMemory, Outputs, PoolConfig, RunError, TensorSpec};
 use lowtide::{CheckedPlan, LoadOptions, Loaded, Session, SessionConfig, TensorRef, check};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         out::write_file(path, |out| {
             formats::write_trace(&loaded.graph, session.plan(), &ran, out)
         })?;
+    }
+    if let Some(path) = &args.pool_metrics {
+        let text = session.pool_stats().unwrap_or_default().to_prometheus(&name);
+        out::write_file(path, |out| out.write_all(text.as_bytes()))?;
     }
     let figures = RunSummary {
         weights_bytes: loaded.graph.weights_bytes().0,
@@ -203,7 +208,7 @@ fn output_rows(specs: &[TensorSpec], outputs: &[Array], files: &[PathBuf]) -> Ve
 
 /// What the session and its runs say.
 fn figures(args: &RunArgs, session: &Session, measured: &Measured) -> RunSummary {
-    let memory = session.memory();
+    let (memory, compactions) = (session.memory(), session.compactions());
     let (before, after) = (measured.loaded, measured.ran);
     RunSummary {
         model: args.model.model.display().to_string(),
@@ -212,6 +217,10 @@ fn figures(args: &RunArgs, session: &Session, measured: &Measured) -> RunSummary
         arena_bytes: memory.arena.0,
         outputs_bytes: memory.outputs.0,
         pool_peak_bytes: measured.pool_peak.0,
+        pool_held_bytes: session.pool_stats().unwrap_or_default().peak_held.0,
+        pool_compactions: compactions.count,
+        pool_moved_bytes: compactions.moved.0,
+        pool_compact_seconds: compactions.time.as_secs_f64(),
         kernel_bytes: memory.kernels.0,
         weights_copied_bytes: memory.copied_weights.0,
         rss_peak_bytes: before.most.0.max(after.most.0),
