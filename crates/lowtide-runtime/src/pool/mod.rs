@@ -144,7 +144,7 @@ impl PoolBlock {
     }
 }
 
-/// Memory in blocks of some sizes, for several threads. See the [module](self).
+/// Memory in blocks of some sizes, for several threads (docs/pool.md).
 #[derive(Debug)]
 pub struct Pool {
     config: PoolConfig,
