@@ -1,4 +1,4 @@
-//! The arena: ranges of bytes in, slices out. The only unsafe code of running a plan.
+//! The arena: ranges of bytes in, slices out. Unsafe, as all memory that is planned is reached here.
 //!
 //! ~~~text
 //! block  [ b (read) ........ ][ scratch ][ y (written) .. ]

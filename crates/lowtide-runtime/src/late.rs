@@ -100,7 +100,7 @@ impl Lates {
         let shape = |id: TensorId| (!is_fixed(id)).then(|| Mutex::new(None));
         Some(Self {
             shapes: graph.tensors().ids().map(shape).collect(),
-            pooled: Pooled::new(pool, &bound.pool, of_runs, is_guarded),
+            pooled: Pooled::new(pool, bound.pool.len(), of_runs, is_guarded),
             calls: std::mem::take(&mut program.late)
                 .into_iter()
                 .map(|(op, call)| (op, Mutex::new(call)))
@@ -241,8 +241,8 @@ struct Sizes {
     shapes: Vec<Option<Shape>>,
     /// The bytes of each that is written, by position.
     lens: Vec<usize>,
-    /// The places and bytes of those in the pool, and the bytes of the scratch if the plan has too little for it.
-    in_pool: Vec<(Option<usize>, usize)>,
+    /// The bytes of those in the pool, and of the scratch if the plan has too little for it.
+    in_pool: Vec<usize>,
     has_scratch: bool,
 }
 
@@ -278,13 +278,13 @@ impl Sizes {
             sizes.lens[at] = len;
         }
         for (at, write) in run.writes().iter().enumerate() {
-            if let Some(Target::Pool(place)) = write.as_ref().map(|write| &write.target) {
-                sizes.in_pool.push((Some(*place), sizes.lens[at]));
+            if write.as_ref().is_some_and(|write| write.range().is_none()) {
+                sizes.in_pool.push(sizes.lens[at]);
             }
         }
         let scratch = usize::try_from(scratch.0).unwrap_or(usize::MAX);
         if scratch > run.scratch().len() {
-            sizes.in_pool.push((None, scratch));
+            sizes.in_pool.push(scratch);
             sizes.has_scratch = true;
         }
         Ok(sizes)

@@ -16,7 +16,8 @@
 //! |---|---|
 //! | `memory` | a number of bytes to a block of memory |
 //! | `bind` | program and plan to ranges of bytes for every operand of every run |
-//! | `arena` | such ranges to slices: the only unsafe code |
+//! | `arena` | such ranges to slices: unsafe, as are `pool/raw` and a call in `pooled` |
+//! | `faulty` | for tests, requests to memory that is refused when it is told to be |
 //! | `engine` | one run of an operator to a call of its kernel |
 //! | `pool` | sizes that are known only when an operator runs to blocks of memory |
 //! | `pool_places`, `pooled` | a plan to the runs that use each block, and blocks from their writer to their last reader |

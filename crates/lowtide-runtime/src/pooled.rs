@@ -9,7 +9,7 @@
 //! counts down what it uses when it is over, as in [`Cells`](crate::cells::Cells): data order readers behind writers, and
 //! the count orders the last one behind all others, so its share is the only one left. What holds an output of the graph is
 //! not counted: it stays until the next run. Blocks of one run are all found or none, one run at a time: what one holds in
-//! vain keeps no other from its memory. A tensor has a home, where its block of the last run is found by one exchange. Blocks are
+//! vain keeps no other from its memory. Blocks are
 //! moved together only when no run has a slice of one: each keeps them still while it has. Cost: a lock and a count for each
 //! operand.
 
@@ -20,7 +20,6 @@
 
 use crate::guard;
 use crate::pool::{Pool, PoolBlock, PoolError, PoolStats};
-use crate::pool_places::PoolPlaces;
 use lowtide_core::{Bytes, Id, Lists, RunId};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
@@ -40,7 +39,6 @@ struct Held {
 pub(crate) struct Stored {
     block: PoolBlock,
     len: usize,
-    home: Option<usize>,
 }
 
 /// Blocks that were moved together.
@@ -58,8 +56,6 @@ pub struct Compactions {
 pub(crate) struct Pooled {
     pool: Pool,
     places: Vec<Mutex<Option<Arc<Stored>>>>,
-    /// Where the block of each place is found again.
-    homes: Vec<Option<usize>>,
     /// Read by whoever has slices of blocks, written by who moves them.
     still: RwLock<()>,
     compactions: Mutex<Compactions>,
@@ -79,18 +75,17 @@ impl Pooled {
     /// For so many places, of which each run uses some; these are freed with their last user.
     pub(crate) fn new(
         pool: Pool,
-        places: &PoolPlaces,
+        places: usize,
         of_run: Lists<RunId, u32>,
         is_guarded: bool,
     ) -> Self {
-        let mut users = vec![0; places.len()];
+        let mut users = vec![0; places];
         for run in (0..of_run.len()).map(RunId::from_index) {
             of_run[run].iter().for_each(|&place| users[place as usize] += 1);
         }
         Self {
             pool,
-            places: (0..places.len()).map(|_| Mutex::new(None)).collect(),
-            homes: places.homes().to_vec(),
+            places: (0..places).map(|_| Mutex::new(None)).collect(),
             still: RwLock::new(()),
             compactions: Mutex::default(),
             of_run,
@@ -170,36 +165,26 @@ impl Pooled {
         self.held.blocks.load(Ordering::Relaxed)
     }
 
-    /// Blocks of these sizes for these places, or for scratch; all or none.
+    /// Blocks of these sizes, all or none.
     pub(crate) fn lease(
         &self,
         worker: usize,
-        wanted: &[(Option<usize>, usize)],
+        sizes: &[usize],
     ) -> Result<Vec<Lease<'_>>, PoolError> {
         let _admission = self.admission.lock();
-        wanted.iter().map(|&(place, len)| self.lease_one(worker, place, len)).collect()
+        sizes.iter().map(|&len| self.lease_one(worker, len)).collect()
     }
 
-    fn lease_one(
-        &self,
-        worker: usize,
-        place: Option<usize>,
-        len: usize,
-    ) -> Result<Lease<'_>, PoolError> {
+    fn lease_one(&self, worker: usize, len: usize) -> Result<Lease<'_>, PoolError> {
         // Also what is empty lies somewhere, so that it is aligned.
-        let bytes = Bytes(len.max(1) as u64);
-        let home = place.and_then(|place| self.homes[place]);
-        let mut block = match home {
-            Some(home) => self.pool.alloc_home(worker, home, bytes)?,
-            None => self.pool.alloc(worker, bytes)?,
-        };
+        let mut block = self.pool.alloc(worker, Bytes(len.max(1) as u64))?;
         if self.is_guarded {
             guard::fill(self.pool.bytes_mut(&mut block), 0);
         }
         self.held.blocks.fetch_add(1, Ordering::Relaxed);
         let bytes = self.held.bytes.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
         self.held.most.fetch_max(bytes, Ordering::Relaxed);
-        Ok(Lease { pooled: self, worker, stored: Some(Stored { block, len, home }) })
+        Ok(Lease { pooled: self, worker, stored: Some(Stored { block, len }) })
     }
 
     /// What lies at a place.
@@ -244,10 +229,7 @@ impl Pooled {
         }
         self.held.blocks.fetch_sub(1, Ordering::Relaxed);
         self.held.bytes.fetch_sub(stored.len as u64, Ordering::Relaxed);
-        match stored.home {
-            Some(home) => self.pool.free_home(worker, home, stored.block),
-            None => self.pool.free(worker, stored.block),
-        }
+        self.pool.free(worker, stored.block);
     }
 }
 
@@ -307,18 +289,14 @@ mod tests {
         of_run.push([0]);
         let mut config = PoolConfig::default();
         config.limit = if limit > 0 { Bytes(limit) } else { config.limit };
-        let mut places = PoolPlaces::default();
-        for _ in 0..3 {
-            places.add(lowtide_core::TensorId::new(0));
-        }
         let pool = Pool::new(&config, Box::new(HostMemory::default()));
-        let pooled = Pooled::new(pool, &places, of_run, true);
+        let pooled = Pooled::new(pool, 3, of_run, true);
         pooled.start();
         pooled
     }
 
     fn put(pooled: &Pooled, place: usize, len: usize) {
-        let mut leases = pooled.lease(0, &[(Some(place), len)]).unwrap();
+        let mut leases = pooled.lease(0, &[len]).unwrap();
         leases.pop().unwrap().publish(place);
     }
 
@@ -340,9 +318,9 @@ mod tests {
     #[test]
     fn a_run_gets_all_its_blocks_or_none() {
         let pooled = pooled(4096);
-        assert!(pooled.lease(0, &[(None, 2000), (None, 3000)]).is_err());
+        assert!(pooled.lease(0, &[2000, 3000]).is_err());
         assert_eq!(pooled.blocks(), 0);
-        let mut leases = pooled.lease(0, &[(None, 2000), (None, 2000)]).unwrap();
+        let mut leases = pooled.lease(0, &[2000, 2000]).unwrap();
         assert!(leases[0].bytes_mut().iter().enumerate().all(|(at, &b)| b == guard::poison_at(at)));
         drop(leases);
         assert_eq!(pooled.blocks(), 0);

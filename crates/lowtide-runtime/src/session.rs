@@ -512,11 +512,7 @@ fn engine(
     let inputs = specs(&program, &program.inputs)?;
     let outputs = specs(&program, &program.outputs)?;
     let bound = bind(&program, &plan)?;
-    let pool = PoolConfig {
-        workers: config.workers,
-        homes: bound.pool.home_count(),
-        ..config.pool.clone()
-    };
+    let pool = PoolConfig { workers: config.workers, ..config.pool.clone() };
     let pool = Pool::new(&pool, pool_memory);
     let late = Lates::new(&mut program, &plan, &bound, pool, config.guard);
     let ids = [program.inputs.clone(), program.outputs.clone()];
