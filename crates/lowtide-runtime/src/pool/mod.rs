@@ -303,7 +303,9 @@ impl Pool {
         let id = if let Some(id) = segments.take_free(class) {
             id
         } else {
-            self.collect(&mut segments);
+            if segments.is_collection_due(class) {
+                self.collect(&mut segments);
+            }
             segments.take(class, bytes)?
         };
         self.entries.set(id, segments.address(id), class);
@@ -313,6 +315,7 @@ impl Pool {
 
     /// Takes back what is at hand and at home.
     fn collect(&self, segments: &mut Segments) {
+        segments.note_collection();
         for id in self.slots.drain().chain(self.homes.iter().filter_map(Slot::take)) {
             segments.spans.give(id);
         }

@@ -26,6 +26,8 @@ struct Mapped {
 
 /// An idle segment is too large if it is so many times what was held at most.
 const TOO_LARGE: u64 = 4;
+/// Blocks taken from the lists between two times at which all is taken back that is at hand.
+const COLLECT: u64 = 4096;
 /// Less than so many bytes are not worth it.
 const LITTLE: u64 = 1 << 20;
 
@@ -44,8 +46,9 @@ pub(super) struct Segments {
     /// How often memory was mapped, and given back.
     pub(super) grown: u64,
     pub(super) released: u64,
-    /// Blocks taken from the lists.
+    /// Blocks taken from the lists, and how many were when last all was taken back that is at hand.
     pub(super) taken: u64,
+    collected_at: u64,
     /// How often blocks were moved together, and how many bytes of them.
     pub(super) compactions: u64,
     pub(super) moved: u64,
@@ -65,6 +68,7 @@ impl Segments {
             grown: 0,
             released: 0,
             taken: 0,
+            collected_at: 0,
             compactions: 0,
             moved: 0,
         }
@@ -75,6 +79,17 @@ impl Segments {
         let found = self.spans.take(class);
         self.taken += u64::from(found.is_some());
         found
+    }
+
+    /// Whether what is at hand has to be taken back before the pool grows: now and then, as it means a look at all slots; and
+    /// always before a segment is mapped.
+    pub(super) fn is_collection_due(&self, class: usize) -> bool {
+        self.taken - self.collected_at >= COLLECT || !self.spans.can_extend(class)
+    }
+
+    /// What is at hand is being taken back.
+    pub(super) fn note_collection(&mut self) {
+        self.collected_at = self.taken;
     }
 
     /// A block of a class, in a new segment if there is no span for it. What was asked for is for the message.

@@ -207,6 +207,12 @@ impl Spans {
         Some(id)
     }
 
+    /// Whether a segment has room above for a block of a class.
+    pub(super) fn can_extend(&self, class: usize) -> bool {
+        let bytes = self.classes.size(class).0;
+        (0..self.segments.len()).any(|at| self.room_above(at) >= bytes)
+    }
+
     /// Bytes at the upper end of a segment that nobody holds.
     fn room_above(&self, at: usize) -> u64 {
         let Some(segment) = &self.segments[at] else { return 0 };
