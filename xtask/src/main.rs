@@ -78,7 +78,8 @@ fn tsan() -> Result<(), String> {
     let told = Command::new("rustc").args(["--print", "host-tuple"]).output();
     let told = told.map_err(|error| format!("cannot run `rustc`: {error}"))?;
     let host = String::from_utf8_lossy(&told.stdout);
-    let flags = "-Zsanitizer=thread -Zunstable-options -Cunsafe-allow-abi-mismatch=sanitizer";
+    let flags =
+        "--cfg tsan -Zsanitizer=thread -Zunstable-options -Cunsafe-allow-abi-mismatch=sanitizer";
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tsan.txt");
     let options = format!("suppressions={root} halt_on_error=1");
     let variables =

@@ -18,6 +18,23 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }
 
+/// Locks that are held for some tens of nanoseconds: with more threads than processors the standard library's wake those who
+/// wait twenty times as soon (`cargo xtask bench pool`). Not where a sanitizer or a model checker looks on.
+#[cfg(not(any(loom, tsan)))]
+pub(crate) mod brief {
+    use std::sync::PoisonError;
+    pub(crate) use std::sync::{Mutex, MutexGuard};
+
+    pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(any(loom, tsan))]
+pub(crate) mod brief {
+    pub(crate) use super::{Mutex, MutexGuard, lock};
+}
+
 #[cfg(loom)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no model panics with a lock")

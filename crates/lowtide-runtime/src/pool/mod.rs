@@ -40,7 +40,7 @@ pub use raw::Compaction;
 pub use stats::{ClassStats, PoolStats};
 
 use crate::memory::{Memory, MemoryError};
-use crate::sync::{Mutex, MutexGuard, lock};
+use crate::sync::brief::{Mutex, MutexGuard, lock};
 use entries::Entries;
 use lowtide_core::Bytes;
 use segments::Segments;
