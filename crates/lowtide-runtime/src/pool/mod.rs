@@ -8,8 +8,8 @@
 //!                                       what is at hand comes back, then a segment is mapped ──┘
 //! free(worker, block) ──> at hand if there is room, else to the lists, where it joins its neighbours
 //! ~~~
-//! Two levels: a worker finds blocks of most classes at hand, each taken and put back by one atomic exchange, and what a plan
-//! gives a home finds its block there; a lock guards the lists, for all else. Memory comes in segments, up to a limit, and
+//! Two levels: a worker finds blocks of most classes at hand, each taken and put back by one atomic exchange, as is a
+//! block that was left at a home; a lock guards the lists, for all else. Memory comes in segments, up to a limit, and
 //! goes back when it has been idle for some runs. A block is a number; where it lies may change when blocks are moved
 //! together, and nobody has to be told.
 //!

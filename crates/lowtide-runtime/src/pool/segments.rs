@@ -139,7 +139,7 @@ impl Segments {
     }
 
     fn unmap(&mut self, segment: u32) -> Bytes {
-        let (touched, _) = self.spans.remove_segment(segment);
+        let touched = self.spans.remove_segment(segment);
         self.mapped[segment as usize] = None;
         self.released += 1;
         touched

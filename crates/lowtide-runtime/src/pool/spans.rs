@@ -164,8 +164,8 @@ impl Spans {
         Bytes(self.segments[segment as usize].as_ref().map_or(0, |segment| segment.bytes))
     }
 
-    /// Takes an idle segment out; what was touched of it, and all its bytes.
-    pub(super) fn remove_segment(&mut self, segment: u32) -> (Bytes, Bytes) {
+    /// Takes an idle segment out; what was touched of it.
+    pub(super) fn remove_segment(&mut self, segment: u32) -> Bytes {
         let row = self.segments[segment as usize].expect("the segment is there");
         assert_eq!(row.held, 0, "somebody holds bytes of segment {segment}");
         let mut next = row.lowest;
@@ -178,7 +178,7 @@ impl Spans {
         self.segments[segment as usize] = None;
         self.total -= row.touched;
         self.mapped -= row.bytes;
-        (Bytes(row.touched), Bytes(row.bytes))
+        Bytes(row.touched)
     }
 
     /// The most that was held since the last call.
