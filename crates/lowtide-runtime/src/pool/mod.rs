@@ -64,7 +64,7 @@ pub struct PoolConfig {
     /// A segment takes at least so much address space, and at least as much as all others, below the limit. It becomes memory as
     /// it is touched, from below.
     pub segment: Bytes,
-    /// Blocks of one class that a worker has at hand take at most so many bytes; at most eight blocks. 0: none.
+    /// Blocks of one class that a worker has at hand take at most so many bytes; at most sixteen blocks. 0: none.
     pub at_hand: Bytes,
     /// After so many calls of [`Pool::end_run`] idle segments beyond what was held since at most go back to the system. 0: none
     /// does.
@@ -84,7 +84,7 @@ impl Default for PoolConfig {
             workers: NonZeroUsize::MIN,
             homes: 0,
             segment: Bytes(64 << 20),
-            at_hand: Bytes(128 << 10),
+            at_hand: Bytes(256 << 10),
             idle_runs: 16,
             scattered: 10,
             joins: true,
@@ -161,7 +161,7 @@ pub struct Pool {
 static POOLS: AtomicU64 = AtomicU64::new(0);
 
 /// At most so many blocks of a class are at hand.
-const MOST_AT_HAND: u64 = 8;
+const MOST_AT_HAND: u64 = 16;
 
 impl Pool {
     /// An empty pool, which maps its segments from `memory` of this processor.
