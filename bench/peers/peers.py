@@ -7,6 +7,7 @@
     large              makes a model with 2 GiB of external weights; prints the memory that reading it takes
     run [MODEL...]     runs models; compares outputs, time and memory with ONNX Runtime's (see run.py)
     kernels            runs the cases of onnx.backend.test; compares the outputs (see kernels.py)
+    late               runs models whose sizes depend on values; compares with ONNX Runtime's (see late.py)
 
 Run by `cargo xtask peers ...`, which installs what this needs into `target/peers`. LOWTIDE names the binary.
 Exit code 1 if something differs.
@@ -23,6 +24,7 @@ import numpy as np
 import onnx
 
 from kernels import kernels
+from late import late
 from lowtide import LOWTIDE, plan
 from models import PEERS, SMALL, case_of, conformance_models, dims_of, files, is_open, load_tensor, wheel_models
 from run import run
@@ -272,7 +274,7 @@ def large(_):
 if __name__ == "__main__":
     commands = {
         "shapes": shapes, "reorder": reorder, "conformance": conformance, "wheels": wheels, "large": large,
-        "run": run, "kernels": kernels,
+        "run": run, "kernels": kernels, "late": late,
     }
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)

@@ -10,6 +10,7 @@
 //! run MODEL...    runs models in every mode, guarded, and compares their bits; counts every byte that a run allocates
 //! overhead        what the executor costs beside its kernels, on 1, 2 and 8 workers, and what a heap would cost there
 //! pool MODEL...   the pool beside glibc, mimalloc, jemalloc, buddies and one lock: on traces of models and random ones
+//! open MODEL...   models of open sizes from the pool, beside the same with their sizes bound
 //! workers MODEL...  two workers against one and against two threads; all models in one shared arena
 //! ~~~
 //! Run with `cargo xtask bench ...`. Exit code 1 if a plan is wrong, worse than the file's order or than a peer's,
@@ -17,6 +18,7 @@
 
 mod corpus;
 mod heap;
+mod open;
 mod order;
 mod overhead;
 mod pack;
@@ -31,7 +33,7 @@ mod workers;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL... | workers MODEL... | overhead | pool MODEL...";
+const USAGE: &str = "usage: cargo xtask bench corpus DIR... | order [DIR...] | sharing [DIR...] | pack FILE... | problems OUT DIR... | scale [OPS...] | run MODEL... | open MODEL... | workers MODEL... | overhead | pool MODEL...";
 
 #[cfg(feature = "count")]
 #[global_allocator]
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Some((command, dirs)) if command == "problems" => problems::run(dirs),
         Some((command, ops)) if command == "scale" => scale::run(ops),
         Some((command, models)) if command == "run" && !models.is_empty() => run::run(models),
+        Some((command, models)) if command == "open" && !models.is_empty() => open::run(models),
         Some((command, [])) if command == "overhead" => overhead::run(),
         #[cfg(feature = "rivals")]
         Some((command, models)) if command == "pool" => pool::run(models),

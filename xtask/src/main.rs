@@ -120,6 +120,10 @@ fn bench(args: &[&str]) -> Result<(), String> {
         }
         return Ok(());
     }
+    if args.first() == Some(&"open") {
+        let chosen = ["--no-default-features", "--features", "mimalloc", "--"];
+        return cargo(&[&fixed[..], &chosen, args].concat());
+    }
     if args.first() == Some(&"pool") {
         let chosen = ["--no-default-features", "--features", "rivals", "--"];
         return cargo(&[&fixed[..], &chosen, args].concat());
@@ -131,7 +135,8 @@ fn bench(args: &[&str]) -> Result<(), String> {
 fn peers(args: &[&str]) -> Result<(), String> {
     const PACKAGES: [&str; 3] = ["numpy==2.2.6", "onnx==1.19.1", "onnxruntime==1.32.0"];
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let peers = format!("{root}/target/peers");
+    let target = env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| format!("{root}/target"));
+    let peers = format!("{target}/peers");
     let python = format!("{peers}/venv/bin/python");
     cargo(&["build", "--release", "--quiet", "-p", "lowtide"])?;
     if !Path::new(&format!("{peers}/installed")).exists() {
@@ -140,7 +145,7 @@ fn peers(args: &[&str]) -> Result<(), String> {
         std::fs::write(format!("{peers}/installed"), PACKAGES.join("\n"))
             .map_err(|error| format!("cannot write to {peers}: {error}"))?;
     }
-    let lowtide = format!("{root}/target/release/lowtide");
+    let lowtide = format!("{target}/release/lowtide");
     let variables = [("LOWTIDE", lowtide.as_str()), ("PEERS", peers.as_str())];
     run(&python, &[&["bench/peers/peers.py"], args].concat(), &variables)
 }

@@ -5,9 +5,10 @@
 //! seed ──random──> the same of random sizes and lives
 //! ~~~
 
+use crate::corpus::load_bound;
 use anyhow::Context;
 use lowtide::core::{Event, Id, Reuse};
-use lowtide::{LoadOptions, PlanConfig, load, plan};
+use lowtide::{PlanConfig, plan};
 use std::path::Path;
 
 /// One step of a trace; blocks are numbered, and numbers come again.
@@ -34,7 +35,7 @@ impl Trace {
 /// The blocks of a run of a model in which each tensor has its own memory.
 pub fn recorded(path: &Path) -> anyhow::Result<Trace> {
     let named = || format!("cannot record `{}`", path.display());
-    let loaded = load(path, &LoadOptions::default()).with_context(named)?;
+    let (loaded, bound) = load_bound(path).with_context(named)?;
     let config = PlanConfig { reuse: Reuse::Safe, ..PlanConfig::default() };
     let plan = plan(&loaded.graph, &config).with_context(named)?.plan;
     let slot = |id: lowtide::core::ResidenceId| u32::try_from(id.index()).unwrap_or(u32::MAX);
@@ -56,7 +57,7 @@ pub fn recorded(path: &Path) -> anyhow::Result<Trace> {
     }
     // Outputs are held until the next run.
     steps.extend(held.into_iter().map(|id| Step::Give { slot: slot(id) }));
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned() + &bound;
     Ok(Trace { name, steps, slots: plan.residences.len() })
 }
 
