@@ -20,7 +20,7 @@ fn quotient(a: &Extent, b: &Extent) -> Extent {
 }
 
 /// Heads, length and size of a head of input `at`; the heads of a folded one are an attribute.
-fn heads(call: &Call<'_>, at: usize, name: &str) -> [Extent; 3] {
+pub(crate) fn heads(call: &Call<'_>, at: usize, name: &str) -> [Extent; 3] {
     match call.dims(at) {
         Some([_, heads, len, size]) => [heads.clone(), len.clone(), size.clone()],
         Some([_, len, folded]) => {

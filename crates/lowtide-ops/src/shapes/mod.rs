@@ -69,15 +69,15 @@ fn known(value: usize) -> Extent {
     i64::try_from(value).ok().map(Expr::Known)
 }
 
-fn whole(value: i64) -> Extent {
+pub(crate) fn whole(value: i64) -> Extent {
     Some(Expr::Known(value))
 }
 
-fn number(dim: &Extent) -> Option<i64> {
+pub(crate) fn number(dim: &Extent) -> Option<i64> {
     dim.as_ref()?.known()
 }
 
-fn add(a: &Extent, b: &Extent) -> Extent {
+pub(crate) fn add(a: &Extent, b: &Extent) -> Extent {
     a.as_ref()?.add(b.as_ref()?)
 }
 
@@ -85,7 +85,7 @@ fn sub(a: &Extent, b: &Extent) -> Extent {
     a.as_ref()?.sub(b.as_ref()?)
 }
 
-fn mul(a: &Extent, b: &Extent) -> Extent {
+pub(crate) fn mul(a: &Extent, b: &Extent) -> Extent {
     a.as_ref()?.mul(b.as_ref()?)
 }
 

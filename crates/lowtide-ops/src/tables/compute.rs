@@ -5,7 +5,7 @@
 //! ~~~
 
 use super::Table;
-use crate::declaration::copies;
+use crate::declaration::{copies, overwrites};
 use crate::kernels::{compute, reduce};
 use crate::shapes::{
     attention, conv, einsum, like_first, loss, matmul, pool, quantise, recurrent, resize, select,
@@ -17,7 +17,11 @@ use crate::{scratch, work};
 pub(super) static TABLE: Table = Table {
     cost: None,
     rows: &[
-        copies("Attention").shape(attention::standard).cost(work::attention),
+        copies("Attention")
+            .shape(attention::standard)
+            .cost(work::attention)
+            .scratch(compute::attention::scores)
+            .kernel(compute::attention::attention),
         copies("AveragePool").shape(pool::pool).cost(work::window).kernel(compute::average_pool),
         copies("BlackmanWindow").shape(signal::window).cost(work::some_each),
         copies("Conv").shape(conv::conv).cost(work::conv).kernel(compute::conv),
@@ -90,7 +94,10 @@ pub(super) static TABLE: Table = Table {
             .kernel(compute::quantize),
         copies("RNN").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
         copies("RoiAlign").shape(resize::roi_align).cost(work::some_each),
-        copies("RotaryEmbedding").shape(like_first).cost(work::some_each),
+        overwrites("RotaryEmbedding", &[0])
+            .shape(like_first)
+            .cost(work::some_each)
+            .kernel(compute::rotary::rotary),
         copies("STFT").shape(signal::stft),
         copies("SoftmaxCrossEntropyLoss").shape(loss::cross_entropy).cost(work::some_each),
     ],

@@ -6,6 +6,7 @@
 
 use super::Table;
 use crate::declaration::{copies, overwrites};
+use crate::kernels::compute;
 use crate::shapes::{
     attention, contrib, conv, embed, image, layout, like_first, matmul, normalise, pad, pool,
     quantise, recurrent, reduce, resize, select, signal, text, unknown,
@@ -103,7 +104,10 @@ pub(super) static TABLE: Table = Table {
         copies("RemovePadding").shape(embed::remove_padding).cost(work::nothing),
         copies("RestorePadding").shape(embed::restore_padding).cost(work::nothing),
         copies("Rfft").shape(signal::rfft),
-        copies("RotaryEmbedding").shape(like_first).cost(work::some_each),
+        overwrites("RotaryEmbedding", &[0])
+            .shape(like_first)
+            .cost(work::some_each)
+            .kernel(compute::rotary::contributed),
         copies("SampleOp").shape(like_first),
         copies("Sampling").shape(contrib::words),
         copies("SkipGroupNorm").shape(normalise::skip_group).cost(work::some_each),

@@ -7,6 +7,7 @@
 //! MaxPool, AveragePool ──> taps along rows
 //! ~~~
 
+pub(crate) mod attention;
 mod conv;
 mod conv_transpose;
 mod gemm;
@@ -18,6 +19,7 @@ mod product;
 mod properties;
 mod quantised;
 mod resize;
+pub(crate) mod rotary;
 mod row_product;
 mod window;
 

@@ -23,4 +23,5 @@ pub(crate) use layer::{layer, rms};
 pub(crate) use local::local_response;
 pub(crate) use lp::lp;
 pub(crate) use mean_variance::mean_variance;
-pub(crate) use softmax::{hardmax, log_softmax, softmax};
+pub(crate) use place::each_part;
+pub(crate) use softmax::{hardmax, log_softmax, row_of_shares, softmax};

@@ -8,7 +8,7 @@
 use lowtide_core::operator::{KernelError, KernelValue, Operands};
 
 /// Calls a function for each `len` elements of output 0, which hold what input 0 holds there.
-pub(super) fn each_part<T: KernelValue>(
+pub(crate) fn each_part<T: KernelValue>(
     operands: &mut Operands<'_>,
     len: usize,
     mut work: impl FnMut(usize, &mut [T]),

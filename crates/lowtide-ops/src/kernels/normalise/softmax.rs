@@ -97,7 +97,7 @@ fn each_slab<T: Real>(
     function(move |operands| each_part(operands, lines.slab(), |_, slab| work(slab, lines.inner)))
 }
 
-fn row_of_shares<T: Real>(row: &mut [T]) {
+pub(crate) fn row_of_shares<T: Real>(row: &mut [T]) {
     centre(row, fold_row::<T, Max>(row), T::ONE);
     T::exp_all(row);
     scale(row, T::of_f64(sum(row).recip()), T::ZERO);
