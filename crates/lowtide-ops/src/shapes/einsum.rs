@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 /// One side of the equation: letters before the dots, and after them (`None` without dots).
 pub(crate) struct Term {
-    before: Vec<char>,
-    after: Option<Vec<char>>,
+    pub(crate) before: Vec<char>,
+    pub(crate) after: Option<Vec<char>>,
 }
 
 /// The equation: a term an input, and that of the result.
@@ -59,7 +59,7 @@ impl Equation {
     }
 
     /// The result's letters: as stated, or those that stand once, in order.
-    fn result(&self) -> (Vec<char>, Option<Vec<char>>) {
+    pub(crate) fn result(&self) -> (Vec<char>, Option<Vec<char>>) {
         if let Some(term) = &self.output {
             return (term.before.clone(), term.after.clone());
         }

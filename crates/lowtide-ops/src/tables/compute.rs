@@ -45,7 +45,7 @@ pub(super) static TABLE: Table = Table {
             .shape(quantise::dynamic)
             .cost(work::some_each)
             .kernel(compute::dynamic),
-        copies("Einsum").shape(einsum::einsum).cost(work::einsum),
+        copies("Einsum").shape(einsum::einsum).cost(work::einsum).kernel(compute::einsum::einsum),
         copies("GRU").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
         copies("Gemm").shape(matmul::gemm).cost(work::gemm).kernel(compute::gemm),
         copies("GlobalAveragePool")
@@ -73,7 +73,10 @@ pub(super) static TABLE: Table = Table {
         copies("MaxRoiPool").shape(pool::roi).cost(work::some_each),
         copies("MaxUnpool").shape(pool::unpool).cost(work::one_each_read),
         copies("MelWeightMatrix").shape(signal::mel_weights).cost(work::some_each),
-        copies("NegativeLogLikelihoodLoss").shape(loss::likelihood).cost(work::one_each_read),
+        copies("NegativeLogLikelihoodLoss")
+            .shape(loss::likelihood)
+            .cost(work::one_each_read)
+            .kernel(reduce::loss::likelihood),
         copies("NonMaxSuppression")
             .shape(select::non_max_suppression)
             .measure(compute::non_max::count)
@@ -99,6 +102,9 @@ pub(super) static TABLE: Table = Table {
             .cost(work::some_each)
             .kernel(compute::rotary::rotary),
         copies("STFT").shape(signal::stft),
-        copies("SoftmaxCrossEntropyLoss").shape(loss::cross_entropy).cost(work::some_each),
+        copies("SoftmaxCrossEntropyLoss")
+            .shape(loss::cross_entropy)
+            .cost(work::some_each)
+            .kernel(reduce::loss::cross_entropy),
     ],
 };

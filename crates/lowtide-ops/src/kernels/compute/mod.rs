@@ -10,6 +10,7 @@
 pub(crate) mod attention;
 mod conv;
 mod conv_transpose;
+pub(crate) mod einsum;
 mod gemm;
 mod matmul;
 pub(crate) mod non_max;

@@ -9,6 +9,7 @@ mod cumulate;
 mod fold;
 mod kinds;
 mod lines;
+pub(crate) mod loss;
 mod position;
 #[cfg(test)]
 mod properties;
