@@ -4,7 +4,7 @@
 //! input x batch 3          a float32 input
 //! weight w i64 3           a weight of another type
 //! weight s i64 2 = 3 -1    a weight whose elements are known
-//! y 6; m bool 6 = F(x, w)  an operator with two results
+//! y 6; m bool 6 = F(x, w)  an operator with two results; `_` for one that nobody wants
 //! y = F(x, _) {a=[1, 2]}   one that declares nothing, with an absent input and an attribute
 //! y = F(x) {v=tensor i64 3}   an attribute that is a tensor of one element
 //! opset 11                 of all domains
@@ -28,7 +28,8 @@ pub(crate) fn model(lines: &[&str], outputs: &str) -> Model {
             continue;
         }
         let results = line.split(" =").next().unwrap();
-        results.split(';').for_each(|text| add_tensor(&mut graph, text));
+        let are_there = results.split(';').filter(|text| text.trim() != "_");
+        are_there.for_each(|text| add_tensor(&mut graph, text));
         if let (Some((_, values)), true) = (line.split_once(" ="), line.starts_with("weight ")) {
             add_data(&mut graph, values);
         }
@@ -130,14 +131,14 @@ fn op(graph: &ModelGraph, results: &str, call: &str) -> ModelOp {
     };
     let (kind, inputs) = call.trim_end_matches(')').split_once('(').unwrap();
     let (domain, kind) = kind.rsplit_once('.').unwrap_or(("", kind));
-    let first_word = |text: &str| id(graph, text.split_whitespace().next().unwrap());
     let named = |name: &str| (name != "_").then(|| id(graph, name));
+    let first_word = |text: &str| named(text.split_whitespace().next().unwrap());
     ModelOp {
         name: String::new(),
         domain: domain.to_owned(),
         kind: kind.to_owned(),
         inputs: inputs.split(", ").filter(|name| !name.is_empty()).map(named).collect(),
-        outputs: results.split(';').map(|text| Some(first_word(text))).collect(),
+        outputs: results.split(';').map(first_word).collect(),
         captured: Vec::new(),
         attributes: attributes_of(attributes),
     }

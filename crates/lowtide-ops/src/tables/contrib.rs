@@ -6,10 +6,11 @@
 
 use super::Table;
 use crate::declaration::{copies, overwrites};
-use crate::kernels::compute;
+use crate::kernels::elementwise::{activation, trilu};
+use crate::kernels::{compute, layout as run, normalise};
 use crate::shapes::{
-    attention, contrib, conv, embed, image, layout, like_first, matmul, normalise, pad, pool,
-    quantise, recurrent, reduce, resize, select, signal, text, unknown,
+    attention, contrib, conv, embed, image, layout, like_first, matmul, normalise as rules, pad,
+    pool, quantise, recurrent, reduce, resize, select, signal, text, unknown,
 };
 use crate::{scratch, work};
 
@@ -21,7 +22,10 @@ pub(super) static TABLE: Table = Table {
         copies("BeamSearch").shape(contrib::beams),
         copies("BiasAdd").shape(like_first).cost(work::one_each),
         copies("BiasDropout").shape(contrib::bias_dropout).cost(work::one_each),
-        overwrites("BiasGelu", &[0]).shape(like_first).cost(work::some_each),
+        overwrites("BiasGelu", &[0])
+            .shape(like_first)
+            .cost(work::some_each)
+            .kernel(activation::bias_gelu),
         copies("BiasSoftmax").shape(like_first).cost(work::some_each),
         copies("BiasSplitGelu").shape(contrib::split_gelu).cost(work::some_each),
         copies("BifurcationDetector").shape(unknown),
@@ -40,15 +44,24 @@ pub(super) static TABLE: Table = Table {
         copies("DynamicTimeWarping").shape(contrib::path),
         copies("EmbedLayerNormalization").shape(embed::embed).cost(work::some_each),
         copies("ExpandDims").shape(contrib::expand_dims).cost(work::nothing),
-        overwrites("FastGelu", &[0]).shape(like_first).cost(work::some_each),
+        overwrites("FastGelu", &[0])
+            .shape(like_first)
+            .cost(work::some_each)
+            .kernel(activation::fast_gelu),
         copies("FusedConv").shape(conv::conv).cost(work::conv),
         copies("FusedGemm").shape(matmul::gemm).cost(work::gemm),
-        copies("FusedMatMul").shape(matmul::fused).cost(work::matmul),
+        copies("FusedMatMul").shape(matmul::fused).cost(work::matmul).kernel(compute::fused),
         copies("FusedMatMulActivation").shape(matmul::fused).cost(work::matmul),
         copies("GatedRelativePositionBias").shape(attention::gated_bias),
         copies("GatherBlockQuantized").shape(contrib::gather_blocks).cost(work::nothing),
-        copies("GatherND").shape(select::gather_nd).cost(work::nothing),
-        overwrites("Gelu", &[0]).shape(like_first).cost(work::some_each),
+        copies("GatherND")
+            .shape(select::gather_nd)
+            .cost(work::nothing)
+            .kernel(run::gather::gather_nd),
+        overwrites("Gelu", &[0])
+            .shape(like_first)
+            .cost(work::some_each)
+            .kernel(activation::gelu_exact),
         copies("GemmFastGelu").shape(matmul::matmul).cost(work::matmul),
         copies("GemmFloat8").shape(matmul::gemm_float8).cost(work::gemm),
         copies("GreedySearch").shape(contrib::words),
@@ -97,7 +110,10 @@ pub(super) static TABLE: Table = Table {
         copies("QuantizeBFP").shape(unknown),
         copies("QuantizeLinear").shape(quantise::quantize).cost(work::some_each),
         copies("QuantizeWithOrder").shape(quantise::to_int8),
-        overwrites("QuickGelu", &[0]).shape(like_first).cost(work::some_each),
+        overwrites("QuickGelu", &[0])
+            .shape(like_first)
+            .cost(work::some_each)
+            .kernel(activation::quick_gelu),
         copies("Range").shape(layout::range).cost(work::nothing),
         copies("ReduceSumInteger").shape(reduce::integer_sum).cost(work::one_each_read),
         copies("RelativePositionBias").shape(attention::position_bias),
@@ -110,17 +126,21 @@ pub(super) static TABLE: Table = Table {
             .kernel(compute::rotary::contributed),
         copies("SampleOp").shape(like_first),
         copies("Sampling").shape(contrib::words),
-        copies("SkipGroupNorm").shape(normalise::skip_group).cost(work::some_each),
-        copies("SkipLayerNormalization").shape(normalise::skip_layer).cost(work::some_each),
+        copies("SkipGroupNorm").shape(rules::skip_group).cost(work::some_each),
+        copies("SkipLayerNormalization")
+            .shape(rules::skip_layer)
+            .cost(work::some_each)
+            .kernel(normalise::skip_layer),
         copies("SkipSimplifiedLayerNormalization")
-            .shape(normalise::skip_layer)
-            .cost(work::some_each),
+            .shape(rules::skip_layer)
+            .cost(work::some_each)
+            .kernel(normalise::skip_rms),
         copies("SparseAttention").shape(attention::grouped),
         copies("SparseToDenseMatMul").shape(unknown),
         copies("Tokenizer").shape(unknown),
         copies("TorchEmbedding").shape(select::embedding).cost(work::nothing),
-        copies("TransposeMatMul").shape(matmul::fused).cost(work::matmul),
-        copies("Trilu").shape(like_first).cost(work::nothing),
+        copies("TransposeMatMul").shape(matmul::fused).cost(work::matmul).kernel(compute::fused),
+        copies("Trilu").shape(like_first).cost(work::nothing).kernel(trilu::trilu),
         copies("UnfoldTensor").shape(contrib::unfold).cost(work::nothing),
         copies("Unique").shape(select::unique_of_vector).cost(work::nothing),
         copies("WhisperBeamSearch").shape(contrib::beams),

@@ -9,7 +9,7 @@
 use super::product::{Matrix, Terms, WithProducts, add_product, hidden_bytes, multiply};
 use crate::kernels::facts::{input_dims, same_type};
 use crate::kernels::function;
-use crate::kernels::number::{Number, by_type};
+use crate::kernels::number::{Number, by_type, no_kernel_for};
 use lowtide_core::DType;
 use lowtide_core::operator::{Call, Fact, Kernel, KernelError, NoKernel, Operands};
 
@@ -20,6 +20,44 @@ pub(crate) fn matmul(call: &Call<'_>, _: &[Option<&Fact>]) -> Result<Box<dyn Ker
         return Ok(in_single_precision(stack));
     }
     by_type!(call.dtype(0), [F64: f64, I32: i32, I64: i64, U32: u32, U64: u64], plain(stack))
+}
+
+/// `FusedMatMul` of ONNX Runtime: matrices that may be transposed first, and a factor.
+pub(crate) fn fused(call: &Call<'_>, _: &[Option<&Fact>]) -> Result<Box<dyn Kernel>, NoKernel> {
+    same_type(call, 1)?;
+    if call.dtype(0) != Some(DType::F32) {
+        return Err(no_kernel_for(call.dtype(0)));
+    }
+    if call.flag("transBatchA") || call.flag("transBatchB") {
+        return Err(NoKernel::Unsupported("transposed batches".to_owned()));
+    }
+    let turns = ["transA", "transB"].map(|name| call.flag(name));
+    let [a, b] = [0, 1].map(|at| input_dims(call, at));
+    let stack = Stack::stacked(&turned(a?, turns[0]), &turned(b?, turns[1]))?;
+    let hidden = hidden_bytes(stack.m, stack.k, stack.n);
+    let terms = Terms { alpha: call.float("alpha").unwrap_or(1.0), ..Terms::PRODUCT };
+    let run = move |operands: &mut Operands<'_>| -> Result<(), KernelError> {
+        let (a, b) = (operands.input(0)?.values()?, operands.input(1)?.values()?);
+        let out = operands.values_mut(0)?;
+        stack.each(out, a, b, |out, a, b| {
+            multiply(out, as_stored(a, turns[0]), as_stored(b, turns[1]), terms)
+        })
+    };
+    Ok(Box::new(WithProducts { run, hidden }))
+}
+
+/// The shape of matrices that are transposed; a vector stays what it is.
+fn turned(mut dims: Vec<usize>, turns: bool) -> Vec<usize> {
+    let rank = dims.len();
+    if turns && rank >= 2 {
+        dims.swap(rank - 2, rank - 1);
+    }
+    dims
+}
+
+/// A matrix whose elements lie column after column, if it is to be transposed.
+fn as_stored(matrix: Matrix<'_, f32>, turns: bool) -> Matrix<'_, f32> {
+    if turns { Matrix::new(matrix.data, matrix.cols, matrix.rows).turned() } else { matrix }
 }
 
 fn in_single_precision(stack: Stack) -> Box<dyn Kernel> {
@@ -162,6 +200,17 @@ mod tests {
         runs(
             &["weight a i64 1 2 = 3 4", "weight b i64 2 1 = 5 6", "y = MatMul(a, b)"],
             "int64 [1, 1] 39",
+        );
+    }
+
+    #[test]
+    fn matrices_may_be_transposed_first() {
+        let fused = |call: &str, wanted: &str| runs(&[A, B, call], wanted);
+        fused("y = com.microsoft.FusedMatMul(a, b) {alpha=2.0}", "float32 [2, 2] 8 10 20 22");
+        fused("y = com.microsoft.FusedMatMul(a, a) {transB=1}", "float32 [2, 2] 14 32 32 77");
+        fused(
+            "y = com.microsoft.FusedMatMul(b, a) {transA=1, transB=1}",
+            "float32 [2, 2] 4 10 5 11",
         );
     }
 

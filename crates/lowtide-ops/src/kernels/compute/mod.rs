@@ -27,7 +27,7 @@ mod window;
 pub(crate) use conv::{channel_sums, conv, integer_conv, quantised_conv};
 pub(crate) use conv_transpose::{columns, conv_transpose};
 pub(crate) use gemm::gemm;
-pub(crate) use matmul::matmul;
+pub(crate) use matmul::{fused, matmul};
 pub(crate) use pool::{average_pool, lp_pool, max_pool};
 pub(crate) use quantised::{dequantize, dynamic, integer_product, quantised_product, quantize};
 pub(crate) use resize::{resize, upsample};

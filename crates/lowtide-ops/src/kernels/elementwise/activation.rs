@@ -52,6 +52,7 @@ activations! {
         let n = e * (e + 2.0);
         x * (n / (n + 2.0))
     };
+    quick_gelu(alpha = 1.702): |x| x / (1.0 + Float::exp(-alpha * x));
     selu(alpha = 1.673_263_2, gamma = 1.050_701): |x| {
         gamma * if x > 0.0 { x } else { alpha * Float::exp_m1(x) }
     };
@@ -64,11 +65,50 @@ activations! {
     softsign(): |x| x / (1.0 + x.abs());
     swish(alpha = 1.0): |x| x / (1.0 + Float::exp(-alpha * x));
     thresholded_relu(alpha = 1.0): |x| if x > alpha { x } else { 0.0 };
-    gelu_exact(): |x| 0.5 * x * (1.0 + Float::erf(x * T::of_f64(FRAC_1_SQRT_2)));
-    gelu_tanh(): |x| {
-        let inner = T::of_f64(FRAC_1_SQRT_2 * FRAC_2_SQRT_PI) * (x + 0.044_715 * x * x * x);
-        0.5 * x * (1.0 + Float::tanh(inner))
-    };
+    gelu_exact(): |x| exact(x);
+    gelu_tanh(): |x| by_tanh(x);
+}
+
+/// The rules of `BiasGelu` and `FastGelu`, whose bias is broadcast.
+macro_rules! biased {
+    ($($name:ident: |$x:ident| $y:expr;)*) => {$(
+        fn $name(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
+            with_type!(floats: call.dtype(0), T => {
+                pair(call, outputs, #[inline(always)] |x: T, bias: T| {
+                    let $x = x + bias;
+                    $y
+                })
+            })
+        }
+    )*};
+}
+
+biased! {
+    exact_with_bias: |x| exact(x);
+    tanh_with_bias: |x| by_tanh(x);
+}
+
+#[expect(clippy::inline_always, reason = "compiled with the loops that it stands in")]
+#[inline(always)]
+fn exact<T: Float>(x: T) -> T {
+    T::of_f64(0.5) * x * (T::ONE + Float::erf(x * T::of_f64(FRAC_1_SQRT_2)))
+}
+
+#[expect(clippy::inline_always, reason = "compiled with the loops that it stands in")]
+#[inline(always)]
+fn by_tanh<T: Float>(x: T) -> T {
+    let inner = T::of_f64(FRAC_1_SQRT_2 * FRAC_2_SQRT_PI) * (x + T::of_f64(0.044_715) * x * x * x);
+    T::of_f64(0.5) * x * (T::ONE + Float::tanh(inner))
+}
+
+/// `BiasGelu` of ONNX Runtime.
+pub(crate) fn bias_gelu(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
+    exact_with_bias(call, outputs)
+}
+
+/// `FastGelu` of ONNX Runtime, whose bias may be absent.
+pub(crate) fn fast_gelu(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
+    if call.has(1) { tanh_with_bias(call, outputs) } else { gelu_tanh(call, outputs) }
 }
 
 pub(crate) fn gelu(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Made {
@@ -92,6 +132,23 @@ mod tests {
         runs(&lines, "float32 [2, 2] -0.5 -4 -1.5 4");
         runs(&["weight x 3 = -1 1 2", "y = ThresholdedRelu(x)"], "float32 [3] 0 0 2");
         runs(&["weight x 3 = -1 0.1 2", "y = Shrink(x) {bias=0.5}"], "float32 [3] -0.5 0 1.5");
+    }
+
+    #[test]
+    fn a_bias_comes_before_the_function() {
+        let lines = ["weight x 2 2 = -1 0 0 1", "weight b 2 = 1 -1"];
+        let biased = |call: &str, wanted: &str| runs(&[lines[0], lines[1], call], wanted);
+        biased("y = com.microsoft.BiasGelu(x, b)", "float32 [2, 2] 0 -0.15865526 0.8413447 0");
+        biased("y = com.microsoft.FastGelu(x, b)", "float32 [2, 2] 0 -0.158808 0.841192 0");
+        runs(
+            &["weight x 2 = 1 -1", "y = com.microsoft.FastGelu(x)"],
+            "float32 [2] 0.841192 -0.158808",
+        );
+        runs(
+            &["weight x 2 = 1 -1", "y = com.microsoft.Gelu(x)"],
+            "float32 [2] 0.8413447 -0.15865526",
+        );
+        runs(&["weight x 1 = 1", "y = com.microsoft.QuickGelu(x)"], "float32 [1] 0.8457958");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) fn rms(call: &Call<'_>, outputs: &[Option<&Fact>]) -> Result<Box<dyn 
 
 /// What deviations are measured from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Centre {
+pub(super) enum Centre {
     Mean,
     Zero,
 }
@@ -55,7 +55,7 @@ fn make(
 
 /// How a scale or bias is spread over a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spread {
+pub(super) enum Spread {
     /// An element for each place.
     Each,
     /// One for all.
@@ -63,7 +63,7 @@ enum Spread {
 }
 
 impl Spread {
-    fn new(call: &Call<'_>, at: usize, row: &[usize]) -> Result<Self, NoKernel> {
+    pub(super) fn new(call: &Call<'_>, at: usize, row: &[usize]) -> Result<Self, NoKernel> {
         same_type(call, at)?;
         let dims = input_dims(call, at)?;
         let ones = dims.len().saturating_sub(row.len());
@@ -84,13 +84,13 @@ fn of<T: Real>(layer: Layer) -> Box<dyn Kernel> {
     function(move |operands| layer.run::<T>(operands))
 }
 
-struct Layer {
+pub(super) struct Layer {
     /// Elements of a row.
-    len: usize,
-    centre: Centre,
-    epsilon: f32,
-    scale: Spread,
-    bias: Option<Spread>,
+    pub(super) len: usize,
+    pub(super) centre: Centre,
+    pub(super) epsilon: f32,
+    pub(super) scale: Spread,
+    pub(super) bias: Option<Spread>,
 }
 
 impl Layer {
@@ -109,7 +109,7 @@ impl Layer {
     }
 
     /// The mean of a row, and what it is multiplied with.
-    fn statistics<T: Real>(&self, row: &[T]) -> (f64, f64) {
+    pub(super) fn statistics<T: Real>(&self, row: &[T]) -> (f64, f64) {
         let (mean, square) = match self.centre {
             Centre::Mean => moments(row),
             Centre::Zero => (0.0, mean_square(row)),
@@ -119,7 +119,7 @@ impl Layer {
 
     #[expect(clippy::inline_always, reason = "compiled for the vectors of its caller")]
     #[inline(always)]
-    fn finish<T: Real>(
+    pub(super) fn finish<T: Real>(
         &self,
         row: &mut [T],
         (mean, factor): (T, T),

@@ -12,6 +12,7 @@ mod local;
 mod lp;
 mod mean_variance;
 mod place;
+mod skip;
 mod softmax;
 mod statistics;
 #[cfg(test)]
@@ -24,4 +25,5 @@ pub(crate) use local::local_response;
 pub(crate) use lp::lp;
 pub(crate) use mean_variance::mean_variance;
 pub(crate) use place::each_part;
+pub(crate) use skip::{skip_layer, skip_rms};
 pub(crate) use softmax::{hardmax, log_softmax, row_of_shares, softmax};
