@@ -80,7 +80,7 @@ fn written() {
     );
     println!("|---|--:|--:|--:|--:|--:|");
     for _ in 0..3 {
-        for idle_percent in [PoolConfig::default().idle_percent, 100] {
+        for idle_percent in [8, 100] {
             let config = PoolConfig { idle_percent, ..PoolConfig::default() };
             let mut pool = pool_of(THREADS, config);
             let start = Instant::now();

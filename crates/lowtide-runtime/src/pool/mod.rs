@@ -91,7 +91,7 @@ impl Default for PoolConfig {
             segment: Bytes(64 << 20),
             at_hand: Bytes(256 << 10),
             idle_runs: 16,
-            idle_percent: 8,
+            idle_percent: 100,
             scattered: 10,
             joins: true,
         }

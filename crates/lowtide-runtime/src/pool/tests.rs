@@ -214,8 +214,8 @@ fn what_is_held_keeps_its_bytes_when_pages_go_back() {
 /// One block between two large free ones.
 fn hollow(config: &PoolConfig) -> (Pool, PoolBlock) {
     let pool = pool(config);
-    let [mut first, mut kept, mut last] =
-        [96 << 20, 5_000, 96 << 20].map(|bytes| pool.alloc(0, Bytes(bytes)).unwrap());
+    let [mut first, mut kept, mut last] = [96 << 20, 5_000, 96 << 20]
+        .map(|bytes| pool.alloc(0, Bytes(bytes)).expect("there is no limit"));
     for block in [&mut first, &mut kept, &mut last] {
         pool.bytes_mut(block).fill(7);
     }
