@@ -7,9 +7,9 @@
 
 use super::rivals::{Buddy, Global, Source, locked};
 use super::traces::{below, tensor_bytes};
-use super::{BUDDY, median, pool};
+use super::{BUDDY, median, pool, pool_of};
 use lowtide::core::Bytes;
-use lowtide::runtime::{Pool, PoolStats};
+use lowtide::runtime::{Pool, PoolConfig, PoolStats};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -49,18 +49,19 @@ pub fn run() -> bool {
         );
         is_fine &= internal <= INTERNAL && waste <= EXTERNAL && is_flat;
     }
+    written();
     let mut buddy = Buddy::new(BUDDY);
     let mut inside = Vec::new();
-    let buddies = churn(&mut buddy, |buddy, _| {
+    let buddies = churn(&mut buddy, false, |buddy, _| {
         let (asked, used) = buddy.use_now();
         inside.push(1.0 - asked as f64 / used as f64);
     });
     println!("internal waste of a buddy allocator: {:.1} %", median(inside) * 100.0);
     for (name, times) in [
         ("buddy", buddies),
-        ("mimalloc", churn(&mut Global(mimalloc::MiMalloc), |_, _| {})),
-        ("jemalloc", churn(&mut Global(tikv_jemallocator::Jemalloc), |_, _| {})),
-        ("glibc", churn(&mut Global(std::alloc::System), |_, _| {})),
+        ("mimalloc", churn(&mut Global(mimalloc::MiMalloc), false, |_, _| {})),
+        ("jemalloc", churn(&mut Global(tikv_jemallocator::Jemalloc), false, |_, _| {})),
+        ("glibc", churn(&mut Global(std::alloc::System), false, |_, _| {})),
     ] {
         println!(
             "{name}: p99 {} ns in the first tenth, {} ns in the last",
@@ -71,6 +72,33 @@ pub fn run() -> bool {
     is_fine
 }
 
+/// The same with a byte of each page written, where pages that were given back have to be had again; and where none is given
+/// back.
+fn written() {
+    println!(
+        "| each page written | held at most MiB | beyond taken | given back MiB | in ms | p99 ns |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|");
+    for _ in 0..3 {
+        for idle_percent in [8, 100] {
+            let config = PoolConfig { idle_percent, ..PoolConfig::default() };
+            let mut pool = pool_of(THREADS, config);
+            let start = Instant::now();
+            let times = churn(&mut pool, true, |_, _| {});
+            let (time, stats) = (start.elapsed(), pool.stats());
+            println!(
+                "| idle_percent {idle_percent} | {:.1} | {:.1} % | {:.1} | {:.0} | {} |",
+                mib(stats.peak_held),
+                (1.0 - part(stats.peak_taken, stats.peak_held)) * 100.0,
+                mib(stats.discarded),
+                time.as_secs_f64() * 1e3,
+                times[TENTHS - 1][1]
+            );
+        }
+    }
+    println!();
+}
+
 /// What the pool holds after each tenth, and the times of each.
 fn table(compacts: bool) -> (Vec<PoolStats>, Vec<[u64; 2]>) {
     println!(
@@ -79,7 +107,7 @@ fn table(compacts: bool) -> (Vec<PoolStats>, Vec<[u64; 2]>) {
     println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     let mut pool = pool(THREADS);
     let mut rows: Vec<PoolStats> = Vec::new();
-    let times = churn(&mut pool, |pool, times| {
+    let times = churn(&mut pool, false, |pool, times| {
         let stats = pool.stats();
         let (moved, time) = if compacts { compact(pool) } else { Default::default() };
         println!(
@@ -119,9 +147,14 @@ fn internal(stats: &PoolStats) -> f64 {
 
 /// Takes and gives back; after each tenth `look` is told p50 and p99 in nanoseconds, while all stand still and hold what they
 /// hold. All of these.
-fn churn<S: Source>(source: &mut S, mut look: impl FnMut(&mut S, [u64; 2])) -> Vec<[u64; 2]> {
+fn churn<S: Source>(
+    source: &mut S,
+    touches: bool,
+    mut look: impl FnMut(&mut S, [u64; 2]),
+) -> Vec<[u64; 2]> {
     let left: Vec<Mutex<Option<S::Block>>> = (0..THREADS).map(|_| Mutex::default()).collect();
-    let mut threads: Vec<Thread<S::Block>> = (0..THREADS).map(Thread::new).collect();
+    let mut threads: Vec<Thread<S::Block>> =
+        (0..THREADS).map(|worker| Thread::new(worker, touches)).collect();
     let mut all = Vec::new();
     for _ in 0..TENTHS {
         let shared = &*source;
@@ -145,13 +178,14 @@ fn churn<S: Source>(source: &mut S, mut look: impl FnMut(&mut S, [u64; 2])) -> V
 
 struct Thread<B> {
     worker: usize,
+    touches: bool,
     state: u64,
     held: Vec<B>,
 }
 
 impl<B: Send> Thread<B> {
-    fn new(worker: usize) -> Self {
-        Self { worker, state: worker as u64, held: Vec::new() }
+    fn new(worker: usize, touches: bool) -> Self {
+        Self { worker, touches, state: worker as u64, held: Vec::new() }
     }
 
     /// A tenth of this thread's blocks; nanoseconds of each pair.
@@ -171,7 +205,10 @@ impl<B: Send> Thread<B> {
         if let Some(old) = old {
             source.give(self.worker, old);
         }
-        let new = source.take(self.worker, bytes);
+        let mut new = source.take(self.worker, bytes);
+        if let Some(block) = new.as_mut().filter(|_| self.touches) {
+            source.touch(block);
+        }
         let time = start.elapsed();
         self.held.extend(new);
         u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)

@@ -51,8 +51,12 @@ pub fn run(models: &[String]) -> anyhow::Result<bool> {
 }
 
 pub fn pool(workers: usize) -> Pool {
+    pool_of(workers, PoolConfig::default())
+}
+
+pub fn pool_of(workers: usize, config: PoolConfig) -> Pool {
     let workers = NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN);
-    let config = PoolConfig { workers, ..PoolConfig::default() };
+    let config = PoolConfig { workers, ..config };
     Pool::new(&config, Box::new(HostMemory::default()))
 }
 

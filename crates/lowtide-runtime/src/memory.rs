@@ -10,6 +10,7 @@
 use lowtide_core::{Align, Bytes};
 use memmap2::{MmapMut, MmapOptions};
 use std::fmt;
+use std::ops::Range;
 
 /// Pages are at least as large as this, and blocks that are mapped begin with one.
 const PAGE: Bytes = Bytes(4096);
@@ -30,6 +31,13 @@ pub trait Block: fmt::Debug + Send + Sync {
 
     /// Its bytes, if this processor can write them; as many as were asked for, and the same at each call.
     fn host_mut(&mut self) -> Option<&mut [u8]>;
+
+    /// Gives the pages of these bytes, whole pages of 4096 bytes of it, back to the system: they are zero when they are touched again,
+    /// and no memory until then. Whether it did; if not, nothing has changed. Most memories do not.
+    fn give_back(&mut self, bytes: Range<usize>) -> bool {
+        let _ = bytes;
+        false
+    }
 }
 
 /// Why there is no memory.
@@ -90,7 +98,7 @@ impl Memory for HostMemory {
         }
         let align = usize::try_from(align.bytes().0).map_err(|_| too_large())?;
         let start = map.as_ptr().align_offset(align);
-        Ok(Box::new(Mapped { map, start, len }))
+        Ok(Box::new(Mapped { map, start, len, has_huge_pages: self.huge_pages }))
     }
 }
 
@@ -99,6 +107,8 @@ struct Mapped {
     map: MmapMut,
     start: usize,
     len: usize,
+    /// Then memory comes in larger pieces, which are not broken up.
+    has_huge_pages: bool,
 }
 
 impl Block for Mapped {
@@ -112,6 +122,21 @@ impl Block for Mapped {
 
     fn host_mut(&mut self) -> Option<&mut [u8]> {
         Some(&mut self.map[self.start..self.start + self.len])
+    }
+
+    // Elsewhere pages may be larger: what lies beside would be lost.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[expect(unsafe_code, reason = "pages of one's own map are given back")]
+    fn give_back(&mut self, bytes: Range<usize>) -> bool {
+        let is_whole =
+            [bytes.start, bytes.end].iter().all(|at| (self.start + at).is_multiple_of(4096));
+        if self.has_huge_pages || !is_whole || bytes.start > bytes.end || bytes.end > self.len {
+            return false;
+        }
+        let (start, advice) = (self.start + bytes.start, memmap2::UncheckedAdvice::DontNeed);
+        // SAFETY: the range is of whole pages of this anonymous map, which is borrowed for writing: for whoever reads it next this
+        // is as if zeros had been written. Whoever reaches other bytes of it by their address is not concerned.
+        unsafe { self.map.unchecked_advise_range(advice, start, bytes.len()) }.is_ok()
     }
 }
 

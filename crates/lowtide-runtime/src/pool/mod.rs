@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `classes` | bytes to a class |
 //! | `spans` | classes to spans of segments, and which of them are free: the lists |
+//! | `pages` | bytes of segments to pages, and which of them are memory |
 //! | `slots` | free blocks to blocks at hand |
 //! | `entries` | the number of a block to its address |
 //! | `segments` | segments to memory of the system, and back |
@@ -27,6 +28,7 @@ mod classes;
 mod entries;
 #[cfg(all(test, loom))]
 mod model;
+mod pages;
 mod raw;
 mod segments;
 mod slots;
@@ -69,6 +71,9 @@ pub struct PoolConfig {
     /// After so many calls of [`Pool::end_run`] idle segments beyond what was held since at most go back to the system. 0: none
     /// does.
     pub idle_runs: u32,
+    /// Before the pool touches more pages whole free ones go back to the system, the largest spans first, if else more than so many
+    /// percent of its memory were beyond the most that was taken lately, and more than 1 MiB. 100: none does.
+    pub idle_percent: u32,
     /// [`Pool::compact`] moves blocks only if more than so many percent of all bytes are scattered.
     pub scattered: u32,
     /// Whether free blocks join their neighbours, so that what was lent goes home. Else the pool falls to pieces: only to show
@@ -86,6 +91,7 @@ impl Default for PoolConfig {
             segment: Bytes(64 << 20),
             at_hand: Bytes(256 << 10),
             idle_runs: 16,
+            idle_percent: 8,
             scattered: 10,
             joins: true,
         }
@@ -245,20 +251,22 @@ impl Pool {
         }
     }
 
-    /// A run is over: after some runs the segments beyond what these held at most go back to the system, if nothing is in them.
+    /// A run is over: after some runs what is beyond the most that these held goes back to the system: segments, if nothing is in
+    /// them, and whole pages of what is free.
     pub fn end_run(&self) {
         let mut segments = self.lock();
         if let Some(most) = segments.end_run() {
             self.collect(&mut segments);
             segments.release(most);
+            segments.trim_to(most);
         }
     }
 
-    /// Gives back to the system all segments of which no byte is held; how many bytes.
+    /// Gives back to the system all segments of which no byte is held, and all whole pages of what is free; how many bytes.
     pub fn release_idle(&self) -> Bytes {
         let mut segments = self.lock();
         self.collect(&mut segments);
-        segments.release(Bytes::ZERO)
+        segments.release(Bytes::ZERO) + segments.give_back(Bytes(u64::MAX), Bytes::ZERO)
     }
 
     #[inline]

@@ -61,13 +61,15 @@ impl Pool {
     /// Nobody has a slice of a block, or makes one, before this returns; and what was written to blocks before happens before.
     pub(crate) unsafe fn compact_shared(&self, percent: u32) -> Option<Compaction> {
         let mut segments = self.lock();
-        let (scattered, total) = (segments.spans.scattered().0, segments.spans.total);
+        let (scattered, total) = (segments.spans.scattered().0, segments.spans.touched);
         if u128::from(scattered) * 100 <= u128::from(total) * u128::from(percent) {
             return None;
         }
         self.collect(&mut segments);
         let scattered = segments.spans.scattered();
+        let before = segments.spans.total;
         let moves = segments.spans.compact();
+        segments.peak = segments.peak.max(segments.spans.total);
         let mut done = Compaction { scattered, ..Compaction::default() };
         for row in moves {
             let (from, to) = (segments.address_of(row.from), segments.address_of(row.to));
@@ -79,6 +81,8 @@ impl Pool {
             done.blocks += 1;
             done.moved += Bytes(row.bytes);
         }
+        // What was behind is free now, and may go back in the place of what was touched anew.
+        segments.note_growth(before);
         segments.compactions += 1;
         segments.moved += done.moved.0;
         Some(done)

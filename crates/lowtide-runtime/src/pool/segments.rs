@@ -3,8 +3,10 @@
 //! ~~~text
 //! class 5 MiB, no span ──> below the limit? map a segment ──> spans.take
 //!                            no: give idle ones back first; else say what is free
+//! more pages than were taken lately, and a tenth ──> whole pages of the largest free spans go back to the system
 //! ~~~
 
+use super::pages::PAGE;
 use super::spans::{Place, SpanId, Spans};
 use super::{PoolConfig, PoolError};
 use crate::memory::{Block, Memory, MemoryError};
@@ -19,8 +21,8 @@ fn page() -> Align {
 /// Memory of a segment.
 #[derive(Debug)]
 struct Mapped {
-    /// Kept, to be given back; its bytes are reached by the address alone.
-    _block: Box<dyn Block>,
+    /// Kept, to be given back, as a whole or in pages; its bytes are reached by the address alone.
+    block: Box<dyn Block>,
     base: AtomicPtr<u8>,
 }
 
@@ -30,6 +32,10 @@ const TOO_LARGE: u64 = 4;
 const COLLECT: u64 = 4096;
 /// Less than so many bytes are not worth it.
 const LITTLE: u64 = 1 << 20;
+/// This part of the memory is given back beyond what has to be.
+const AHEAD: u64 = 128;
+/// A call to the system for less is not worth it.
+const WORTH: u64 = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct Segments {
@@ -39,9 +45,14 @@ pub(super) struct Segments {
     limit: Bytes,
     least: Bytes,
     idle_runs: u32,
+    idle_percent: u32,
     /// Ends of runs since the last look at what is idle.
     runs: u32,
-    /// The most that was touched.
+    /// Whether the memory has refused to take pages back: it is not asked again.
+    keeps_pages: bool,
+    /// Bytes that were given back in pages.
+    pub(super) discarded: u64,
+    /// The most that was resident.
     pub(super) peak: u64,
     /// How often memory was mapped, and given back.
     pub(super) grown: u64,
@@ -63,7 +74,10 @@ impl Segments {
             limit: config.limit,
             least: config.segment,
             idle_runs: config.idle_runs,
+            idle_percent: config.idle_percent,
             runs: 0,
+            keeps_pages: false,
+            discarded: 0,
             peak: 0,
             grown: 0,
             released: 0,
@@ -76,7 +90,9 @@ impl Segments {
 
     /// A block of a class from a list.
     pub(super) fn take_free(&mut self, class: usize) -> Option<SpanId> {
+        let before = self.spans.total;
         let found = self.spans.take(class);
+        self.note_growth(before);
         self.taken += u64::from(found.is_some());
         found
     }
@@ -94,11 +110,62 @@ impl Segments {
 
     /// A block of a class, in a new segment if there is no span for it. What was asked for is for the message.
     pub(super) fn take(&mut self, class: usize, wanted: Bytes) -> Result<SpanId, PoolError> {
+        let before = self.spans.total;
         let found = self.spans.take(class).or_else(|| self.spans.extend(class));
         let id = found.map_or_else(|| self.grow(class, wanted), Ok)?;
+        self.note_growth(before);
         self.taken += 1;
-        self.peak = self.peak.max(self.spans.total);
         Ok(id)
+    }
+
+    /// Blocks have been taken or moved, and before that so many bytes were resident. None of what they have new was touched yet:
+    /// if it is too much, other pages go back first.
+    pub(super) fn note_growth(&mut self, before: u64) {
+        if self.spans.total <= before {
+            return;
+        }
+        let most = self.most_resident(self.spans.recent_peak);
+        if self.spans.total > most {
+            // Somewhat more, so that the next blocks find room.
+            let more = self.spans.total - most + most / AHEAD;
+            self.give_back(Bytes(more), Bytes(WORTH));
+        }
+        self.peak = self.peak.max(self.spans.total);
+    }
+
+    /// What may be resident where so much was taken at most.
+    fn most_resident(&self, taken: u64) -> u64 {
+        let kept = 100_u64.saturating_sub(u64::from(self.idle_percent));
+        let most = u128::from(taken) * 100 / u128::from(kept.max(1));
+        let most = u64::try_from(most).unwrap_or(u64::MAX).max(taken.saturating_add(LITTLE));
+        if kept == 0 { u64::MAX } else { most }
+    }
+
+    /// Gives pages back until no more than so much is resident, if pages go back at all.
+    pub(super) fn trim_to(&mut self, most: Bytes) {
+        let beyond = Bytes(self.spans.total).saturating_sub(most);
+        if self.idle_percent < 100 {
+            self.give_back(beyond, Bytes::ZERO);
+        }
+    }
+
+    /// Gives so many bytes of free pages back, of spans that have at least so much to give; how many bytes.
+    pub(super) fn give_back(&mut self, wanted: Bytes, least: Bytes) -> Bytes {
+        let mut gone = 0;
+        if self.keeps_pages {
+            return Bytes::ZERO;
+        }
+        for spare in self.spans.spare_pages(wanted.0, least.0) {
+            let at = |page: u64| usize::try_from(page * PAGE).expect("it is mapped");
+            let mapped = self.mapped[spare.segment as usize].as_mut().expect("it is mapped");
+            if !mapped.block.give_back(at(spare.pages.start)..at(spare.pages.end)) {
+                self.keeps_pages = true;
+                break;
+            }
+            gone += self.spans.discard(&spare);
+        }
+        self.discarded += gone;
+        Bytes(gone)
     }
 
     /// Where a block lies.
@@ -197,7 +264,7 @@ impl Segments {
         if segment >= self.mapped.len() {
             self.mapped.resize_with(segment + 1, || None);
         }
-        self.mapped[segment] = Some(Mapped { _block: block, base });
+        self.mapped[segment] = Some(Mapped { block, base });
         self.grown += 1;
         Ok(())
     }

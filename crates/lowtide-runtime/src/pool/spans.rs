@@ -8,12 +8,14 @@
 //! A request takes from the list of its class, or from the next one that is not empty: then it is lent a part, and what is
 //! left waits in the list of its own size. When what was lent is free again it joins its free neighbours and so goes home; a
 //! free span never has a free neighbour. Every operation takes constant time; looking for a list is one bit scan. A segment
-//! is address space first: what has never been touched counts as nothing, and is used last.
+//! is address space first: what has never been touched counts as nothing, and is used last; so do pages that were given back.
 //! Source: Masmano, Ripoll, Crespo and Real, TLSF: a new dynamic memory allocator for real-time systems, 2004, with the steps
 //! between classes as its second level; boundary tags after Knuth.
 
 use super::classes::{MOST_CLASSES, SizeClasses};
+use super::pages::{PAGE, Pages};
 use lowtide_core::Bytes;
+use std::ops::Range;
 
 /// A span, free or held.
 pub(super) type SpanId = u32;
@@ -75,6 +77,13 @@ pub(super) struct Move {
     pub(super) bytes: u64,
 }
 
+/// Pages of a segment that hold nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Spare {
+    pub(super) segment: u32,
+    pub(super) pages: Range<u64>,
+}
+
 /// Blocks by class, and what is lent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClassCount {
@@ -96,15 +105,18 @@ pub(super) struct Spans {
     /// Which lists are not empty.
     listed: u128,
     segments: Vec<Option<Segment>>,
+    /// Which pages of each are resident.
+    pages: Vec<Pages>,
     counts: Vec<ClassCount>,
-    /// Bytes of all segments, and what has been touched of them.
+    /// Bytes of all segments, what has been touched of them, and pages that are resident.
     pub(super) mapped: u64,
+    pub(super) touched: u64,
     pub(super) total: u64,
     /// Bytes of blocks that are held.
     pub(super) held: u64,
     /// The most that was held, and since the last [`Spans::restart_peak`].
     pub(super) peak: u64,
-    recent_peak: u64,
+    pub(super) recent_peak: u64,
 }
 
 impl Spans {
@@ -118,8 +130,10 @@ impl Spans {
             heads: vec![NONE; lists],
             listed: 0,
             segments: Vec::new(),
+            pages: Vec::new(),
             counts: vec![ClassCount::default(); lists],
             mapped: 0,
+            touched: 0,
             total: 0,
             held: 0,
             peak: 0,
@@ -144,19 +158,21 @@ impl Spans {
         let at = self.segments.iter().position(Option::is_none).unwrap_or(self.segments.len());
         if at == self.segments.len() {
             self.segments.push(None);
+            self.pages.push(Pages::default());
         }
         let (touched, held, lowest, highest) = (0, 0, NONE, NONE);
         self.segments[at] = Some(Segment { bytes: bytes.0, touched, held, lowest, highest });
+        self.pages[at] = Pages::new(bytes.0);
         self.mapped += bytes.0;
         u32::try_from(at).expect("segments are few")
     }
 
-    /// The segments of which no byte is held, and what has been touched of them.
+    /// The segments of which no byte is held, and what is resident of them.
     pub(super) fn idle(&self) -> impl Iterator<Item = (u32, Bytes)> {
         let rows = (0..).zip(&self.segments);
         let rows = rows.filter_map(|(at, row)| row.as_ref().map(|segment| (at, segment)));
         rows.filter(|(_, segment)| segment.held == 0)
-            .map(|(at, segment)| (at, Bytes(segment.touched)))
+            .map(|(at, segment)| (at, Bytes(self.resident(at, Pages::around(0, segment.touched)))))
     }
 
     /// All bytes of a segment.
@@ -164,7 +180,7 @@ impl Spans {
         Bytes(self.segments[segment as usize].as_ref().map_or(0, |segment| segment.bytes))
     }
 
-    /// Takes an idle segment out; what was touched of it.
+    /// Takes an idle segment out; what was resident of it.
     pub(super) fn remove_segment(&mut self, segment: u32) -> Bytes {
         let row = self.segments[segment as usize].expect("the segment is there");
         assert_eq!(row.held, 0, "somebody holds bytes of segment {segment}");
@@ -175,10 +191,12 @@ impl Spans {
             self.unlist(id);
             self.drop_span(id);
         }
+        let resident = self.resident(segment, Pages::around(0, row.touched));
         self.segments[segment as usize] = None;
-        self.total -= row.touched;
+        self.total -= resident;
+        self.touched -= row.touched;
         self.mapped -= row.bytes;
-        Bytes(row.touched)
+        Bytes(resident)
     }
 
     /// The most that was held since the last call.
@@ -202,7 +220,7 @@ impl Spans {
         self.rows[id as usize].bytes = bytes;
         self.rows[id as usize].state = State::Held { class: narrow(class), is_lent: false };
         self.segment(self.place(id)).touched += more;
-        self.total += more;
+        self.touched += more;
         self.note_held(class, id, false);
         Some(id)
     }
@@ -254,9 +272,16 @@ impl Spans {
 
     /// The smallest of the first spans of a list, the lowest of such.
     fn best_of(&self, head: SpanId) -> SpanId {
+        // Only where pages were given back a look at them is worth it.
+        let has_gaps = self.total < self.touched;
         let size = |id: &SpanId| {
-            let span = &self.rows[*id as usize];
-            (span.bytes, span.place.segment, span.place.start)
+            let Span { place, bytes, .. } = self.rows[*id as usize];
+            let pages = Pages::around(place.start, bytes);
+            let is_gap = has_gaps && {
+                let all = (pages.end - pages.start) * PAGE;
+                self.resident(place.segment, pages) < all
+            };
+            (bytes, is_gap, place.segment, place.start)
         };
         self.list_from(head).take(LOOKS).min_by_key(size).unwrap_or(head)
     }
@@ -270,6 +295,7 @@ impl Spans {
         self.peak = self.peak.max(self.held);
         self.recent_peak = self.recent_peak.max(self.held);
         self.segment(place).held += bytes;
+        self.mark(place, bytes);
     }
 
     /// A block is free again.
@@ -299,12 +325,13 @@ impl Spans {
     /// Free bytes that are neither in idle segments nor in the largest of the other holes: what could be had by moving blocks
     /// together, but for the ends of segments.
     pub(super) fn scattered(&self) -> Bytes {
-        let idle: u64 = self.idle().map(|(_, bytes)| bytes.0).sum();
+        let idle = self.segments.iter().flatten().filter(|segment| segment.held == 0);
+        let idle: u64 = idle.map(|segment| segment.touched).sum();
         let is_idle = |segment: u32| {
             self.segments[segment as usize].as_ref().is_some_and(|segment| segment.held == 0)
         };
         let largest = self.largest(|span| !is_idle(span.place.segment));
-        Bytes(self.total - self.held - idle - largest.0)
+        Bytes(self.touched - self.held - idle - largest.0)
     }
 
     /// The largest free span of some. Cost: the length of the list that it is in, and of those above.
@@ -348,6 +375,7 @@ impl Spans {
                 moves.push(Move { id, from, to: next, bytes });
             }
             self.rows[id as usize].place = next;
+            self.mark(next, bytes);
             next.start += bytes;
         }
         moves
@@ -401,6 +429,51 @@ impl Spans {
             lowest = if lowest == NONE { highest } else { lowest };
         }
         self.segments[at as usize] = Some(Segment { held: start, lowest, highest, ..segment });
+    }
+
+    /// Bytes of those of these pages that are resident.
+    fn resident(&self, segment: u32, pages: Range<u64>) -> u64 {
+        self.pages[segment as usize].count(pages) * PAGE
+    }
+
+    /// The pages of a block are, or will soon be, memory.
+    fn mark(&mut self, place: Place, bytes: u64) {
+        let pages = Pages::around(place.start, bytes);
+        self.total += self.pages[place.segment as usize].mark(pages) * PAGE;
+    }
+
+    /// Whole pages of free spans, in the largest ones, so many bytes of which are resident, if there are; none in spans that
+    /// have less than `least` to give. Cost: the lists that are looked at, and a bit for each page in them.
+    pub(super) fn spare_pages(&self, wanted: u64, least: u64) -> Vec<Spare> {
+        let lists = self.heads.iter().rev().flat_map(|&head| self.list_from(head));
+        let lists = lists.map(|id| &self.rows[id as usize]);
+        // Some are too small for any list.
+        let is_small = |span: &&Span| least == 0 && span.state == State::Free(None);
+        let mut left = wanted;
+        let mut found = Vec::new();
+        for &Span { place, bytes, .. } in lists.chain(self.rows.iter().filter(is_small)) {
+            // Those of lower lists are smaller still.
+            if left == 0 || bytes < least {
+                break;
+            }
+            let pages = Pages::inside(place.start, bytes);
+            let resident = self.resident(place.segment, pages.clone());
+            if resident < least.max(PAGE) {
+                continue;
+            }
+            let few = left.div_ceil(PAGE);
+            let pages = self.pages[place.segment as usize].last(pages, few);
+            left = left.saturating_sub(resident);
+            found.push(Spare { segment: place.segment, pages });
+        }
+        found
+    }
+
+    /// The system has taken these pages back; bytes of those that were resident.
+    pub(super) fn discard(&mut self, spare: &Spare) -> u64 {
+        let gone = self.pages[spare.segment as usize].clear(spare.pages.clone()) * PAGE;
+        self.total -= gone;
+        gone
     }
 
     fn segment(&mut self, place: Place) -> &mut Segment {
@@ -512,12 +585,12 @@ fn narrow_id(id: usize) -> SpanId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     impl Spans {
         /// That neighbours, lists, counts and sums say the same.
         fn check(&self) {
-            let (mut total, mut held, mut listed) = (0, 0, vec![0; self.classes.len()]);
+            let (mut touched, mut held, mut listed) = (0, 0, vec![0; self.classes.len()]);
             for segment in self.segments.iter().flatten() {
                 let (mut next, mut below, mut start, mut held_here) = (segment.lowest, NONE, 0, 0);
                 let mut was_free = false;
@@ -546,10 +619,10 @@ mod tests {
                 }
                 assert_eq!((start, held_here), (segment.touched, segment.held));
                 assert_eq!(below, segment.highest);
-                total += start;
+                touched += start;
                 held += held_here;
             }
-            assert_eq!((total, held), (self.total, self.held));
+            assert_eq!((touched, held), (self.touched, self.held));
             for (class, &wanted) in listed.iter().enumerate() {
                 let (mut next, mut before, mut found) = (self.heads[class], NONE, 0);
                 while next != NONE {
@@ -609,6 +682,72 @@ mod tests {
             spans.remove_segment(0);
             spans.check();
             assert_eq!(spans.mapped, 1 << 19);
+        }
+    }
+
+    /// Pages that were ever in a block since they were given back, one by one.
+    #[derive(Default)]
+    struct Naive(BTreeSet<(u32, u64)>);
+
+    impl Naive {
+        fn touch(&mut self, spans: &Spans, id: SpanId) {
+            let Span { place, bytes, .. } = spans.rows[id as usize];
+            let all = (place.start..place.start + bytes).step_by(256);
+            self.0.extend(all.map(|at| (place.segment, at / PAGE)));
+        }
+
+        /// Gives back what nobody holds, and nothing else.
+        fn discard(&mut self, spans: &Spans, held: &BTreeSet<SpanId>, spare: &Spare) {
+            for &id in held {
+                let Span { place, bytes, .. } = spans.rows[id as usize];
+                let pages = &spare.pages;
+                let is_apart =
+                    place.start >= pages.end * PAGE || place.start + bytes <= pages.start * PAGE;
+                assert!(place.segment != spare.segment || is_apart, "block {id} loses pages");
+            }
+            self.0
+                .retain(|(segment, page)| *segment != spare.segment || !spare.pages.contains(page));
+        }
+    }
+
+    #[test]
+    fn resident_pages_are_those_of_a_naive_count() {
+        for seed in 1..4 {
+            let (mut spans, mut state) = (spans(true), seed);
+            let (mut held, mut naive) = (BTreeSet::new(), Naive::default());
+            for round in 0..3_000 {
+                let class = usize::try_from(random(&mut state, 34)).unwrap();
+                if random(&mut state, 2) == 0 {
+                    if let Some(id) = spans.take(class).or_else(|| spans.extend(class)) {
+                        held.insert(id);
+                        naive.touch(&spans, id);
+                    }
+                } else if let Some(&id) = held.iter().nth(class % held.len().max(1)) {
+                    held.remove(&id);
+                    spans.give(id);
+                }
+                if round % 20 == 19 {
+                    for spare in spans.spare_pages(random(&mut state, 300_000), 0) {
+                        let before = naive.0.len();
+                        naive.discard(&spans, &held, &spare);
+                        let gone = spans.discard(&spare);
+                        assert_eq!(gone, PAGE * (before - naive.0.len()) as u64);
+                    }
+                }
+                if round % 500 == 499 {
+                    spans.compact();
+                    for &id in &held {
+                        naive.touch(&spans, id);
+                    }
+                }
+                spans.check();
+                assert_eq!(spans.total, naive.0.len() as u64 * PAGE);
+            }
+            let all = spans.spare_pages(u64::MAX, 0);
+            for spare in &all {
+                spans.discard(spare);
+            }
+            assert!(spans.spare_pages(u64::MAX, 0).is_empty());
         }
     }
 

@@ -1,7 +1,7 @@
 //! [`PoolStats`]: what a pool holds and what it loses, as figures and as text for Prometheus.
 //!
 //! ~~~text
-//! held ───────────────────────────────────────────────── what has been touched of all segments
+//! held ───────────────────────────────────────────────── pages of all segments that are resident
 //! used ───────────────────────────┐ at hand ─┐ free ────
 //! asked ──────────────┐ internal ─┘          └ external ─ waste
 //! ~~~
@@ -62,7 +62,7 @@ pub struct ClassStats {
 pub struct PoolStats {
     /// Address space of all segments.
     pub mapped: Bytes,
-    /// Bytes of segments up to where they have been touched: what is memory.
+    /// Bytes of pages that were in a block and have not been given back since: what is memory.
     pub held: Bytes,
     /// The most that was held.
     pub peak_held: Bytes,
@@ -90,6 +90,8 @@ pub struct PoolStats {
     pub frees: u64,
     /// Segments mapped so far.
     pub grown: u64,
+    /// Bytes given back to the system so far as pages of segments that stay.
+    pub discarded: Bytes,
     /// Segments given back to the system so far.
     pub released: u64,
     /// How often blocks were moved together.
@@ -129,8 +131,8 @@ impl PoolStats {
     fn write(&self, text: &mut String, pool: &str) -> fmt::Result {
         let bytes = [
             ("mapped", "of address space of all segments", self.mapped),
-            ("held", "of segments that have been touched", self.held),
-            ("peak_held", "of segments touched at most so far", self.peak_held),
+            ("held", "of segments that are resident", self.held),
+            ("peak_held", "of segments resident at most so far", self.peak_held),
             ("used", "of blocks in use", self.used),
             ("peak_taken", "of blocks in use and at hand at most so far", self.peak_taken),
             ("asked", "asked for in blocks in use", self.asked),
@@ -152,6 +154,7 @@ impl PoolStats {
             ("frees", "Blocks given back", self.frees),
             ("segments_mapped", "Segments mapped", self.grown),
             ("segments_released", "Segments given back to the system", self.released),
+            ("discarded_bytes", "Bytes given back to the system as pages", self.discarded.0),
             ("compactions", "How often blocks were moved together", self.compactions),
             ("moved_bytes", "Bytes moved by that", self.moved.0),
         ];
@@ -222,6 +225,7 @@ impl Pool {
             from_hand: allocs.saturating_sub(segments.taken),
             frees: sum(|book| &book.frees),
             grown: segments.grown,
+            discarded: Bytes(segments.discarded),
             released: segments.released,
             compactions: segments.compactions,
             moved: Bytes(segments.moved),

@@ -169,12 +169,121 @@ fn blocks_keep_their_bytes_when_they_are_moved() {
     assert!(pool.compact().is_none());
 }
 
+#[test]
+fn what_is_held_keeps_its_bytes_when_pages_go_back() {
+    let config = PoolConfig {
+        segment: Bytes(16 << 20),
+        idle_percent: 0,
+        scattered: 2,
+        ..PoolConfig::default()
+    };
+    let (mut pool, mut state) = (pool(&config), 11);
+    let mut blocks: Vec<(PoolBlock, u8)> = Vec::new();
+    for round in 0..4_000 {
+        // Many are held, then few, and so on.
+        let most = if round / 500 % 2 == 0 { 120 } else { 20 };
+        while blocks.len() > most {
+            let at = usize::try_from(random(&mut state)).unwrap() % blocks.len();
+            pool.free(0, blocks.swap_remove(at).0);
+        }
+        let mut block = pool.alloc(0, Bytes(tensor_bytes(&mut state) % 300_000)).unwrap();
+        let byte = random(&mut state).to_le_bytes()[0];
+        pool.bytes_mut(&mut block).fill(byte);
+        blocks.push((block, byte));
+        if round % 250 == 249 {
+            for step in 0..2 {
+                if step == 1 {
+                    pool.release_idle();
+                    pool.compact();
+                }
+                for (block, byte) in &blocks {
+                    assert!(pool.bytes(block).iter().all(|found| found == byte));
+                }
+            }
+        }
+    }
+    let stats = pool.stats();
+    assert!(stats.compactions > 3);
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    assert!(stats.discarded > Bytes(8 << 20), "{}", stats.discarded);
+    give_all(&pool, 0, blocks.into_iter().map(|(block, _)| block));
+    pool.release_idle();
+    assert_eq!(pool.stats().held, Bytes::ZERO);
+}
+
+/// One block between two large free ones.
+fn hollow(config: &PoolConfig) -> (Pool, PoolBlock) {
+    let pool = pool(config);
+    let [mut first, mut kept, mut last] = [96 << 20, 5_000, 96 << 20]
+        .map(|bytes| pool.alloc(0, Bytes(bytes)).expect("there is no limit"));
+    for block in [&mut first, &mut kept, &mut last] {
+        pool.bytes_mut(block).fill(7);
+    }
+    give_all(&pool, 0, [first, last]);
+    (pool, kept)
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn the_memory_of_the_process_falls() {
+    let config = PoolConfig { segment: Bytes(256 << 20), ..PoolConfig::default() };
+    let (pool, kept) = hollow(&config);
+    let (before, stats) = (crate::resident::read().now, pool.stats());
+    assert!(pool.release_idle() >= Bytes(190 << 20));
+    // Other tests take some meanwhile.
+    let after = crate::resident::read().now;
+    assert!(before.saturating_sub(after) > Bytes(100 << 20), "{before} {after}");
+    let now = pool.stats();
+    assert_eq!((now.held + now.discarded, now.mapped), (stats.held, stats.mapped));
+    assert!(now.held <= Bytes(16 << 10) && pool.bytes(&kept).iter().all(|&byte| byte == 7));
+    pool.free(0, kept);
+}
+
+#[test]
+fn memory_that_has_no_pages_to_give_keeps_them() {
+    let memory = FaultyMemory::new(Bytes(1 << 30));
+    let (pool, _) = faulty(u64::MAX, memory);
+    let [first, kept] = [8 << 20, 300].map(|bytes| pool.alloc(0, Bytes(bytes)).unwrap());
+    let second = pool.alloc(0, Bytes(8 << 20)).unwrap();
+    give_all(&pool, 0, [first, second]);
+    let small = pool.alloc(0, Bytes(300)).unwrap();
+    let before = pool.stats();
+    let gone = pool.release_idle();
+    let after = pool.stats();
+    assert_eq!((after.held + gone, after.discarded), (before.held, Bytes::ZERO));
+    give_all(&pool, 0, [kept, small]);
+}
+
+#[test]
+fn a_run_that_held_little_leaves_little() {
+    for (idle_percent, is_less) in [(8, true), (100, false)] {
+        let config = PoolConfig {
+            segment: Bytes(256 << 20),
+            idle_runs: 2,
+            idle_percent,
+            ..PoolConfig::default()
+        };
+        let (pool, kept) = hollow(&config);
+        for _ in 0..4 {
+            pool.end_run();
+        }
+        let can_give = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+        assert_eq!(pool.stats().held < Bytes(1 << 20), is_less && can_give);
+        pool.free(0, kept);
+    }
+}
+
 /// In-place churn: large buffers come and go, and in between they are lent to small ones, of another size each time. What is
 /// held after a few rounds, and in the end.
 fn churn(joins: bool) -> (Bytes, Bytes) {
     let at_hand = Bytes::ZERO;
-    let pool =
-        pool(&PoolConfig { joins, at_hand, segment: Bytes(1 << 20), ..PoolConfig::default() });
+    let pool = pool(&PoolConfig {
+        joins,
+        at_hand,
+        idle_percent: 100,
+        segment: Bytes(1 << 20),
+        ..PoolConfig::default()
+    });
     let mut held = Bytes::ZERO;
     for round in 0..200 {
         // A step writes over a large tensor in small pieces: the large block is free, and is lent to the pieces.

@@ -6,7 +6,7 @@
 //! cos, sin [positions, pairs] looked up by position, or [batch, rows, pairs]
 //! ~~~
 //! Each head is turned where it will stand, so the output may lie on the input.
-//! Source: Su and others, RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021.
+//! Source: Su and others, `RoFormer`: Enhanced Transformer with Rotary Position Embedding, 2021.
 
 use crate::kernels::facts::{input_dims, same_type, unsupported};
 use crate::kernels::function;
@@ -28,6 +28,7 @@ pub(crate) fn rotary(call: &Call<'_>, _: &[Option<&Fact>]) -> Result<Box<dyn Ker
 }
 
 /// The one of ONNX Runtime, whose positions come before the tables, and may be one for all.
+#[expect(clippy::float_cmp, reason = "one is exact")]
 pub(crate) fn contributed(
     call: &Call<'_>,
     _: &[Option<&Fact>],

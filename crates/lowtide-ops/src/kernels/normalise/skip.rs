@@ -53,7 +53,7 @@ fn make(
     }
     let epsilon = call.float("epsilon").unwrap_or(1e-5);
     let layer = Layer { len: row[0], centre, epsilon, scale, bias };
-    let skip = Skip { layer, skip_len: found, after, before };
+    let skip = Skip { layer, period: found, after, before };
     by_type!(call.dtype(0), [F32: f32, F64: f64], of(skip))
 }
 
@@ -63,7 +63,7 @@ fn of<T: Real>(skip: Skip) -> Box<dyn Kernel> {
 
 struct Skip {
     layer: Layer,
-    skip_len: usize,
+    period: usize,
     after: Option<usize>,
     before: usize,
 }
@@ -83,7 +83,7 @@ impl Skip {
         let Some(y) = y.filter(|y| !y.is_empty()) else { return Ok(()) };
         for (at, row) in y.chunks_exact_mut(len).enumerate() {
             let start = at * len;
-            let skip = &skip[start % self.skip_len..][..len];
+            let skip = &skip[start % self.period..][..len];
             for ((y, x), skip) in row.iter_mut().zip(&x[start..]).zip(skip) {
                 *y = *x + *skip;
             }

@@ -19,10 +19,12 @@ pub(super) const BLOCK: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heads {
     pub(super) batch: usize,
-    pub(super) heads: usize,
-    pub(super) kv_heads: usize,
+    /// Heads that queries have, and those that keys and values have.
+    pub(super) of_queries: usize,
+    pub(super) of_keys: usize,
+    /// Rows of queries.
     pub(super) queries: usize,
-    /// With those that were there before.
+    /// Rows of keys, with those that were there before.
     pub(super) keys: usize,
     pub(super) size: usize,
     pub(super) v_size: usize,
@@ -52,13 +54,13 @@ impl Layout {
     }
 
     /// Rows of one head as a matrix.
-    pub(super) fn matrix<'a>(
+    pub(super) fn matrix(
         self,
-        data: &'a [f32],
+        data: &[f32],
         (batch, head): (usize, usize),
         (first, rows): (usize, usize),
         size: usize,
-    ) -> Matrix<'a, f32> {
+    ) -> Matrix<'_, f32> {
         let data = data.get(self.start(batch, head, first)..).unwrap_or_default();
         Matrix { row_stride: self.row, ..Matrix::new(data, rows, size) }
     }
@@ -108,7 +110,7 @@ impl Heads {
 
     /// The head of keys and values that a head of queries looks at.
     pub(super) fn kv_head(&self, head: usize) -> usize {
-        head * self.kv_heads / self.heads
+        head * self.of_keys / self.of_queries
     }
 
     /// Fills one head of the output.
@@ -128,7 +130,8 @@ impl Heads {
             for row in 0..rows {
                 let scores = &mut scores[row * self.keys..][..self.keys];
                 let place = [batch, head, first + row];
-                let at = ((batch * self.heads + head) * self.queries + first + row) * self.keys;
+                let at =
+                    ((batch * self.of_queries + head) * self.queries + first + row) * self.keys;
                 let shown =
                     of.shown.as_mut().map(|(stage, all)| (*stage, &mut all[at..][..self.keys]));
                 weigh(scores, place, scoring, mask, shown);
@@ -162,7 +165,9 @@ fn weigh(
     show(Stage::Masked, scores);
     if scoring.softcap > 0.0 {
         let cap = scoring.softcap;
-        scores.iter_mut().for_each(|score| *score = (*score / cap).tanh() * cap);
+        for score in scores.iter_mut() {
+            *score = (*score / cap).tanh() * cap;
+        }
     }
     show(Stage::Capped, scores);
     row_of_shares(scores);

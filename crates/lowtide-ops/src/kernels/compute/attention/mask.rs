@@ -69,7 +69,7 @@ impl Given {
             return unsupported("a mask of this type");
         }
         let dims = input_dims(call, at)?;
-        let wanted = [heads.batch, heads.heads, heads.queries];
+        let wanted = [heads.batch, heads.of_queries, heads.queries];
         let misfit = || NoKernel::Misfit(format!("a mask of shape {dims:?} does not fit"));
         let (&len, outer) = dims.split_last().ok_or_else(misfit)?;
         if outer.len() > 3 || len > heads.keys {

@@ -30,8 +30,8 @@ pub(crate) fn scores(call: &Call<'_>) -> Fact {
     let [_, keys, size] = heads_of(call, 1, "kv_num_heads");
     let [_, _, v_size] = heads_of(call, 2, "kv_num_heads");
     let keys = if call.has(PAST[0]) { add(&call.dim(PAST[0], 2), &keys) } else { keys };
-    let rows = number(&queries).and_then(|rows| usize::try_from(rows).ok());
-    let rows = whole(rows.unwrap_or(BLOCK).min(BLOCK) as i64);
+    let most = i64::try_from(BLOCK).unwrap_or(i64::MAX);
+    let rows = whole(number(&queries).unwrap_or(most).min(most));
     let block = mul(&rows, &add(&keys, &v_size));
     let joined = mul(&keys, &add(&size, &v_size));
     let all = if joins_in_scratch(call) { add(&block, &joined) } else { block };
@@ -107,12 +107,12 @@ impl Attention {
             return Err(NoKernel::Misfit(text));
         }
         let [batch, heads, queries, size] = q;
-        let (kv_heads, keys, v_size) = (k[1], past + k[2], v[3]);
-        let heads = Heads { batch, heads, kv_heads, queries, keys, size, v_size };
+        let (keys, v_size) = (past + k[2], v[3]);
+        let heads = Heads { batch, of_queries: heads, of_keys: k[1], queries, keys, size, v_size };
         let causal = call.flag("is_causal").then_some(past);
         let y = match call.rank(0) {
-            Some(3) => Layout::folded(heads.heads, queries, v_size),
-            _ => Layout::apart(heads.heads, queries, v_size),
+            Some(3) => Layout::folded(heads.of_queries, queries, v_size),
+            _ => Layout::apart(heads.of_queries, queries, v_size),
         };
         Ok(Self {
             mask: Mask::new(call, (MASK, LENS), &heads, causal)?,
@@ -139,8 +139,8 @@ impl Attention {
         let present = [next().transpose()?, next().transpose()?];
         let mut shown = next().transpose()?;
         let present = fill(&joined, present);
-        for at in 0..self.heads.batch * self.heads.heads {
-            let (batch, head) = (at / self.heads.heads, at % self.heads.heads);
+        for at in 0..self.heads.batch * self.heads.of_queries {
+            let (batch, head) = (at / self.heads.of_queries, at % self.heads.of_queries);
             let of_kv = (batch, self.heads.kv_head(head));
             let (of_keys, of_values) = joining.split_at_mut(joined[0].len().min(joining.len()));
             let k = self.matrix(&joined[0], present[0], of_kv, of_keys);
@@ -161,7 +161,7 @@ impl Attention {
             past_rows: self.past,
             current: operands.input(1 + which)?.values()?,
             layout: self.layouts[1 + which],
-            heads: self.heads.kv_heads,
+            heads: self.heads.of_keys,
             rows: self.heads.keys - self.past,
             size: if which == 0 { self.heads.size } else { self.heads.v_size },
         })
