@@ -8,6 +8,7 @@
     run [MODEL...]     runs models; compares outputs, time and memory with ONNX Runtime's (see run.py)
     kernels            runs the cases of onnx.backend.test; compares the outputs (see kernels.py)
     late               runs models whose sizes depend on values; compares with ONNX Runtime's (see late.py)
+    random             runs random calls of operators; compares the outputs (see random_calls.py)
 
 Run by `cargo xtask peers ...`, which installs what this needs into `target/peers`. LOWTIDE names the binary.
 Exit code 1 if something differs.
@@ -27,6 +28,7 @@ from kernels import kernels
 from late import late
 from lowtide import LOWTIDE, plan
 from models import PEERS, SMALL, case_of, conformance_models, dims_of, files, is_open, load_tensor, wheel_models
+from random_calls import random_calls
 from run import run
 
 # Larger models do not fit a small machine beside their own weights.
@@ -274,7 +276,7 @@ def large(_):
 if __name__ == "__main__":
     commands = {
         "shapes": shapes, "reorder": reorder, "conformance": conformance, "wheels": wheels, "large": large,
-        "run": run, "kernels": kernels, "late": late,
+        "run": run, "kernels": kernels, "late": late, "random": random_calls,
     }
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)

@@ -1,10 +1,10 @@
 //! Scratch: memory that an operator needs only while it runs.
 //!
 //! ~~~text
-//! LSTM   x [steps, batch, input]   gates of one step: [batch, 4 * hidden], direction after direction
+//! TopK   x [batch, classes]   the places of one line: [classes], line after line
 //! ~~~
-//! A row declares what any kernel needs beyond inputs and outputs; most types need nothing. What a kernel of ours
-//! needs on top of that comes with the kernel.
+//! A row declares what its kernel needs beyond inputs and outputs; most types need nothing. Rules that ask how a kernel
+//! works stand beside it.
 
 use crate::call::{Call, axis};
 use crate::fact::Fact;
@@ -28,41 +28,9 @@ pub(crate) fn size(
     fact.map_or(Ok(Size::Fixed(Bytes::ZERO)), of_fact)
 }
 
-/// `LSTM`, `GRU` and `RNN`: what enters the gates of one step.
-pub(crate) fn gates(call: &Call<'_>) -> Fact {
-    let batch = if call.flag("layout") { call.dim(0, 0) } else { call.dim(0, 1) };
-    Fact::new(call.dtype(0), Some(vec![batch, call.dim(1, 1)]))
-}
-
-/// `DynamicQuantizeLSTM`: the same in full precision; the weights are transposed.
-pub(crate) fn quantised_gates(call: &Call<'_>) -> Fact {
-    Fact::new(Some(DType::F32), Some(vec![call.dim(0, 1), call.dim(1, 2)]))
-}
-
 /// `TopK`: the places of one line.
 pub(crate) fn line(call: &Call<'_>) -> Fact {
     let axis = call.rank(0).map(|rank| axis(call.int_or("axis", -1), rank));
     let len = axis.and_then(Result::ok).and_then(|axis| call.dim(0, axis));
     Fact::new(Some(DType::U32), Some(vec![len]))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::ResolveConfig;
-    use crate::testing::{bounds, resolve_with};
-    use lowtide_core::{Bytes, Size};
-
-    fn scratch(call: &str, config: &ResolveConfig) -> Size {
-        let inputs = ["input x 7 n 8", "weight w 2 64 8", "weight r 2 64 16"];
-        let lines = [&inputs[..], &[call]].concat();
-        resolve_with(&lines, "", config).unwrap().graph.ops().as_slice()[0].scratch
-    }
-
-    #[test]
-    fn a_recurrent_layer_needs_the_gates_of_one_step() {
-        let lstm = "y; h; c = LSTM(x, w, r) {hidden_size=16, direction=bidirectional}";
-        assert_eq!(scratch(lstm, &bounds("n", 3)), Size::AtMost(Bytes(4 * 3 * 64)));
-        assert_eq!(scratch(lstm, &ResolveConfig::default()), Size::Unknown);
-        assert_eq!(scratch("y = Relu(x)", &ResolveConfig::default()), Size::Fixed(Bytes(0)));
-    }
 }

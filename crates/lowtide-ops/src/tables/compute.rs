@@ -11,7 +11,7 @@ use crate::shapes::{
     attention, conv, einsum, like_first, loss, matmul, pool, quantise, recurrent, resize, select,
     signal,
 };
-use crate::{scratch, work};
+use crate::work;
 
 /// The rows.
 pub(super) static TABLE: Table = Table {
@@ -46,7 +46,11 @@ pub(super) static TABLE: Table = Table {
             .cost(work::some_each)
             .kernel(compute::dynamic),
         copies("Einsum").shape(einsum::einsum).cost(work::einsum).kernel(compute::einsum::einsum),
-        copies("GRU").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
+        copies("GRU")
+            .shape(recurrent::recurrent)
+            .cost(work::recurrent)
+            .scratch(compute::gru_scratch)
+            .kernel(compute::gru),
         copies("Gemm").shape(matmul::gemm).cost(work::gemm).kernel(compute::gemm),
         copies("GlobalAveragePool")
             .shape(pool::global)
@@ -62,7 +66,11 @@ pub(super) static TABLE: Table = Table {
             .kernel(reduce::over_image::<reduce::Max>),
         copies("HammingWindow").shape(signal::window).cost(work::some_each),
         copies("HannWindow").shape(signal::window).cost(work::some_each),
-        copies("LSTM").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
+        copies("LSTM")
+            .shape(recurrent::recurrent)
+            .cost(work::recurrent)
+            .scratch(compute::lstm_scratch)
+            .kernel(compute::lstm),
         copies("LpPool").shape(pool::pool).cost(work::window).kernel(compute::lp_pool),
         copies("MatMul").shape(matmul::matmul).cost(work::matmul).kernel(compute::matmul),
         copies("MatMulInteger")
@@ -95,7 +103,11 @@ pub(super) static TABLE: Table = Table {
             .shape(quantise::quantize)
             .cost(work::some_each)
             .kernel(compute::quantize),
-        copies("RNN").shape(recurrent::recurrent).cost(work::recurrent).scratch(scratch::gates),
+        copies("RNN")
+            .shape(recurrent::recurrent)
+            .cost(work::recurrent)
+            .scratch(compute::rnn_scratch)
+            .kernel(compute::rnn),
         copies("RoiAlign").shape(resize::roi_align).cost(work::some_each),
         overwrites("RotaryEmbedding", &[0])
             .shape(like_first)

@@ -12,7 +12,7 @@ use crate::shapes::{
     attention, contrib, conv, embed, image, layout, like_first, matmul, normalise as rules, pad,
     pool, quantise, recurrent, reduce, resize, select, signal, text, unknown,
 };
-use crate::{scratch, work};
+use crate::work;
 
 /// The rows.
 pub(super) static TABLE: Table = Table {
@@ -39,7 +39,8 @@ pub(super) static TABLE: Table = Table {
         copies("DynamicQuantizeLSTM")
             .shape(recurrent::quantised)
             .cost(work::recurrent)
-            .scratch(scratch::quantised_gates),
+            .scratch(compute::quantised_scratch)
+            .kernel(compute::dynamic_quantize_lstm),
         copies("DynamicQuantizeMatMul").shape(matmul::dynamic).cost(work::matmul),
         copies("DynamicTimeWarping").shape(contrib::path),
         copies("EmbedLayerNormalization").shape(embed::embed).cost(work::some_each),

@@ -4,6 +4,7 @@
 //! MatMul, Gemm ──────────────> product ──> rten-gemm | row times matrix | plain loops
 //! Conv ──> columns of windows ──^     |
 //!      └─> taps along rows            |
+//! LSTM, GRU, RNN ──> gates of steps ──> product, each step
 //! MaxPool, AveragePool ──> taps along rows
 //! ~~~
 
@@ -19,6 +20,7 @@ mod product;
 #[cfg(test)]
 mod properties;
 mod quantised;
+mod recurrent;
 mod resize;
 pub(crate) mod rotary;
 mod row_product;
@@ -30,4 +32,8 @@ pub(crate) use gemm::gemm;
 pub(crate) use matmul::{fused, matmul};
 pub(crate) use pool::{average_pool, lp_pool, max_pool};
 pub(crate) use quantised::{dequantize, dynamic, integer_product, quantised_product, quantize};
+pub(crate) use recurrent::{
+    dynamic_quantize_lstm, gru, gru_scratch, lstm, lstm_scratch, quantised_scratch, rnn,
+    rnn_scratch,
+};
 pub(crate) use resize::{resize, upsample};

@@ -18,7 +18,7 @@ use crate::kernels::number::Real;
 use std::f64::consts::FRAC_2_SQRT_PI;
 
 /// What fractions can do.
-pub(super) trait Float: Numeric + Real {
+pub(crate) trait Float: Numeric + Real {
     fn exp(self) -> Self;
     /// `exp(x) - 1` of what is not above 0.
     fn exp_m1(self) -> Self;

@@ -26,3 +26,5 @@ mod properties;
 mod reader;
 pub(crate) mod trilu;
 pub(crate) mod variadic;
+
+pub(crate) use functions::Float;

@@ -110,12 +110,16 @@ pub(crate) fn dynamic(call: &Call<'_>, _: &[Option<&Fact>]) -> Result<Box<dyn Ke
 }
 
 /// Scale and zero point so that all elements, and 0, are in the range of the integers.
-fn by_own_range(operands: &mut Operands<'_>) -> Result<(), KernelError> {
-    let x = operands.input(0)?.values::<f32>()?;
+pub(in crate::kernels::compute) fn own_range(x: &[f32]) -> (f32, u8) {
     let (least, most) = (fold_row::<f32, Min>(x).min(0.0), fold_row::<f32, Max>(x).max(0.0));
     let range = most - least;
     let scale = if range > 0.0 { range / 255.0 } else { 1.0 };
-    let zero: u8 = quantised(-least / scale, 0);
+    (scale, quantised(-least / scale, 0))
+}
+
+fn by_own_range(operands: &mut Operands<'_>) -> Result<(), KernelError> {
+    let x = operands.input(0)?.values::<f32>()?;
+    let (scale, zero) = own_range(x);
     for (out, &x) in operands.values_mut::<u8>(0)?.iter_mut().zip(x) {
         *out = quantised(x / scale, zero.into());
     }

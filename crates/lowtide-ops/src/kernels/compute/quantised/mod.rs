@@ -11,7 +11,9 @@ mod scales;
 #[cfg(test)]
 mod tests;
 
+pub(super) use linear::own_range;
 pub(crate) use linear::{dequantize, dynamic, quantize};
+pub(super) use product::each_block;
 pub(crate) use product::{integer_product, quantised_product};
 
 use crate::kernels::number::Number;

@@ -114,7 +114,7 @@ fn bytes<A: Quantised, B: Quantised, Y: Quantised>(stack: Stack) -> Box<dyn Kern
 }
 
 /// Calls a function with the sums of each block of columns of each row, and where they begin in the product.
-fn each_block<A: Quantised, B: Quantised>(
+pub(in crate::kernels::compute) fn each_block<A: Quantised, B: Quantised>(
     (a, a_zeros): (Matrix<'_, A>, Option<&[A]>),
     (b, b_zeros): (Matrix<'_, B>, Option<&[B]>),
     mut call: impl FnMut(usize, &[i32]),
