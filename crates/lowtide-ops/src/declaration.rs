@@ -14,6 +14,7 @@ use crate::fact::Fact;
 use crate::inside::InsideRule;
 use crate::kernels::KernelRule;
 use crate::scratch::ScratchRule;
+use crate::widened::{self, has_halves};
 use lowtide_core::Operator;
 use lowtide_core::operator::{Dims, Input, Inside, Kernel, NoKernel, Work};
 
@@ -43,6 +44,8 @@ pub(crate) struct Declaration {
     pub(crate) scratch: Option<ScratchRule>,
     /// What runs it, if a kernel is written.
     pub(crate) kernel: Option<KernelRule>,
+    /// Whether its kernel takes 16-bit fractions as they are, as it only moves them.
+    pub(crate) moves: bool,
 }
 
 impl Declaration {
@@ -81,13 +84,28 @@ impl Declaration {
         self.kernel = Some(rule);
         self
     }
+
+    /// The same type, of which it is said that it only moves elements; reductions are not meant.
+    pub(crate) const fn moves(mut self) -> Self {
+        self.moves = true;
+        self
+    }
+
+    /// Whether a call is calculated in float32, as its operands are 16-bit fractions.
+    fn is_widened(&self, call: &Call<'_>, outputs: &[Fact]) -> bool {
+        let moves = self.moves && matches!(call.text("reduction"), None | Some("none"));
+        self.kernel.is_some()
+            && !moves
+            && has_halves(call.inputs.iter().copied().flatten().chain(outputs))
+    }
 }
 
 /// A row of a type with this sharing rule.
 pub(crate) const fn row(kind: &'static str, rule: Rule) -> Declaration {
     let domain = "";
     let (inside, shape, measure, cost, scratch, kernel) = (None, None, None, None, None, None);
-    Declaration { domain, kind, rule, inside, shape, measure, cost, scratch, kernel }
+    let moves = false;
+    Declaration { domain, kind, rule, inside, shape, measure, cost, scratch, kernel, moves }
 }
 
 impl Operator for Declaration {
@@ -120,7 +138,13 @@ impl Operator for Declaration {
     }
 
     fn scratch(&self, call: &Call<'_>) -> Option<Fact> {
-        self.scratch.map(|rule| rule(call))
+        let outputs = self.shapes(call).and_then(Result::ok).unwrap_or_default();
+        if !self.is_widened(call, &outputs) {
+            return self.scratch.map(|rule| rule(call));
+        }
+        let own = self.scratch.map(|rule| widened::with_wide(call, rule));
+        let operands = call.inputs.iter().copied().flatten().chain(&outputs);
+        Some(widened::scratch(operands, own.as_ref()))
     }
 
     fn has_kernel(&self) -> bool {
@@ -132,7 +156,12 @@ impl Operator for Declaration {
         call: &Call<'_>,
         outputs: &[Option<&Fact>],
     ) -> Result<Box<dyn Kernel>, NoKernel> {
-        self.kernel.map_or(Err(NoKernel::NotWritten), |rule| rule(call, outputs))
+        let rule = self.kernel.ok_or(NoKernel::NotWritten)?;
+        let told: Vec<Fact> = outputs.iter().copied().flatten().cloned().collect();
+        if self.is_widened(call, &told) {
+            return widened::kernel(rule, call, outputs);
+        }
+        rule(call, outputs)
     }
 }
 

@@ -22,6 +22,8 @@ mod kernels;
 mod known;
 mod late;
 mod machine;
+#[cfg(test)]
+mod page;
 mod prepare;
 #[cfg(test)]
 mod properties;
@@ -33,6 +35,7 @@ mod sizes;
 mod tables;
 #[cfg(test)]
 mod testing;
+mod widened;
 mod work;
 
 pub(crate) use lowtide_core::operator::{call, expr, fact};

@@ -43,15 +43,23 @@ const DOMAINS: [(&str, &[&Table]); 2] = [("", &STANDARD), ("com.microsoft", &CON
 /// All types of operators that are declared here. More can be added to it.
 pub fn standard() -> Registry {
     let mut registry = Registry::new();
-    for (domain, tables) in DOMAINS {
-        for (table, row) in
-            tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)))
-        {
-            let cost = row.cost.or(table.cost);
-            registry.add(Arc::new(Declaration { domain, cost, ..*row }));
-        }
+    for declaration in declarations() {
+        registry.add(Arc::new(declaration));
     }
     registry
+}
+
+/// All rows, with what they have from their table and its domain.
+pub(crate) fn declarations() -> impl Iterator<Item = Declaration> {
+    DOMAINS.into_iter().flat_map(|(domain, tables)| {
+        tables.iter().flat_map(move |table| {
+            let whole = move |row: &Declaration| {
+                let cost = row.cost.or(table.cost);
+                Declaration { domain, cost, ..*row }
+            };
+            table.rows.iter().map(whole)
+        })
+    })
 }
 
 #[cfg(test)]

@@ -166,8 +166,13 @@ fn value_of(text: &str) -> Value {
         let words = list.trim_end_matches(']').split(", ").filter(|word| !word.is_empty());
         let words: Vec<&str> = words.collect();
         let ints: Result<Vec<i64>, _> = words.iter().map(|word| word.parse()).collect();
-        let floats = || words.iter().map(|word| word.parse().unwrap()).collect();
-        return ints.map_or_else(|_| Value::Floats(floats()), Value::Ints);
+        let floats: Result<Vec<f32>, _> = words.iter().map(|word| word.parse()).collect();
+        let texts = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        return match (ints, floats) {
+            (Ok(ints), _) => Value::Ints(ints),
+            (_, Ok(floats)) => Value::Floats(floats),
+            _ => Value::Texts(texts),
+        };
     }
     if let Some((dtype, value)) = text.strip_prefix("tensor ").and_then(|rest| rest.split_once(' '))
     {

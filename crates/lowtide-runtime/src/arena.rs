@@ -17,7 +17,7 @@ use crate::guard;
 use crate::memory::{Block, Memory, MemoryError};
 use crate::tensor::TensorRef;
 use crate::weights::Weights;
-use lowtide_core::operator::{Input, Operands, Output, Place};
+use lowtide_core::operator::{Input, Operands, Output, Place, recycled};
 use lowtide_core::{Align, Bytes, IndexVec, TensorId};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -89,13 +89,6 @@ impl Spare {
         }
         Self { inputs: Vec::with_capacity(inputs), outputs: Vec::with_capacity(outputs) }
     }
-}
-
-/// The same memory for elements of another lifetime. The standard library keeps it when all elements are mapped to
-/// such of the same layout.
-fn recycled<A, B>(mut vec: Vec<A>) -> Vec<B> {
-    vec.clear();
-    vec.into_iter().map(|_| unreachable!("it was cleared")).collect()
 }
 
 impl Arena {

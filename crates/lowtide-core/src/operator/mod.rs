@@ -24,6 +24,7 @@ pub use expr::Expr;
 pub use fact::{Element, Extent, Fact, Scalar};
 pub use kernel::{
     Input, Kernel, KernelError, NoKernel, Operand, Operands, Output, Place, Value as KernelValue,
+    recycled,
 };
 pub use late::{Late, LateCall, Measured};
 pub use program::{Prepared, Program};

@@ -58,7 +58,8 @@ pub(super) static TABLE: Table = Table {
         copies("GatherND")
             .shape(select::gather_nd)
             .cost(work::nothing)
-            .kernel(run::gather::gather_nd),
+            .kernel(run::gather::gather_nd)
+            .moves(),
         overwrites("Gelu", &[0])
             .shape(like_first)
             .cost(work::some_each)
@@ -141,7 +142,7 @@ pub(super) static TABLE: Table = Table {
         copies("Tokenizer").shape(unknown),
         copies("TorchEmbedding").shape(select::embedding).cost(work::nothing),
         copies("TransposeMatMul").shape(matmul::fused).cost(work::matmul).kernel(compute::fused),
-        copies("Trilu").shape(like_first).cost(work::nothing).kernel(trilu::trilu),
+        copies("Trilu").shape(like_first).cost(work::nothing).kernel(trilu::trilu).moves(),
         copies("UnfoldTensor").shape(contrib::unfold).cost(work::nothing),
         copies("Unique").shape(select::unique_of_vector).cost(work::nothing),
         copies("WhisperBeamSearch").shape(contrib::beams),

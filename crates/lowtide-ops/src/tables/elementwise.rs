@@ -32,17 +32,23 @@ pub(super) static TABLE: Table = Table {
         overwrites("BitCast", &[0])
             .shape(quantise::to_named)
             .cost(work::nothing)
-            .kernel(view::view),
+            .kernel(view::view)
+            .moves(),
         overwrites("BitShift", &[0, 1]).shape(elementwise::same_type).kernel(logic::bit_shift),
         overwrites("BitwiseAnd", &[0, 1]).shape(elementwise::same_type).kernel(logic::bitwise_and),
         overwrites("BitwiseNot", &[0]).shape(like_first).kernel(logic::bitwise_not),
         overwrites("BitwiseOr", &[0, 1]).shape(elementwise::same_type).kernel(logic::bitwise_or),
         overwrites("BitwiseXor", &[0, 1]).shape(elementwise::same_type).kernel(logic::bitwise_xor),
-        overwrites("Cast", &[0]).shape(elementwise::cast).cost(work::nothing).kernel(cast::cast),
+        overwrites("Cast", &[0])
+            .shape(elementwise::cast)
+            .cost(work::nothing)
+            .kernel(cast::cast)
+            .moves(),
         overwrites("CastLike", &[0])
             .shape(elementwise::cast)
             .cost(work::nothing)
-            .kernel(cast::cast_like),
+            .kernel(cast::cast_like)
+            .moves(),
         overwrites("Ceil", &[0]).shape(elementwise::ceil).kernel(arithmetic::ceil),
         overwrites("Celu", &[0]).shape(like_first).cost(work::some_each).kernel(activation::celu),
         overwrites("Clip", &[0]).shape(like_first).kernel(choose::clip),
@@ -113,8 +119,8 @@ pub(super) static TABLE: Table = Table {
         overwrites("Tan", &[0]).shape(like_first).cost(work::some_each).kernel(math::tan),
         overwrites("Tanh", &[0]).shape(like_first).cost(work::some_each).kernel(math::tanh),
         overwrites("ThresholdedRelu", &[0]).shape(like_first).kernel(activation::thresholded_relu),
-        overwrites("Trilu", &[0]).shape(like_first).kernel(trilu::trilu),
-        overwrites("Where", &[1, 2, 0]).shape(elementwise::choose).kernel(choose::choose),
+        overwrites("Trilu", &[0]).shape(like_first).kernel(trilu::trilu).moves(),
+        overwrites("Where", &[1, 2, 0]).shape(elementwise::choose).kernel(choose::choose).moves(),
         overwrites("Xor", &[0, 1]).shape(elementwise::xor).kernel(logic::xor),
     ],
 };

@@ -243,10 +243,10 @@ mod tests {
     }
 
     #[test]
-    fn half_precision_is_refused() {
+    fn bytes_are_not_multiplied() {
         refuses(
-            &["input a f16 2 3", "input b f16 3 2", "y = MatMul(a, b)"],
-            "1 operators have no kernel: 1 x MatMul (type float16)",
+            &["input a u8 2 3", "input b u8 3 2", "y = MatMul(a, b)"],
+            "1 operators have no kernel: 1 x MatMul (type uint8)",
         );
     }
 }

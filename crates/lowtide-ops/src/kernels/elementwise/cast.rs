@@ -17,12 +17,12 @@
     reason = "this is what the operators ask"
 )]
 
-use super::half::{BRAIN, HALF};
 use super::reader::PIECE;
 use crate::kernels::function;
 use crate::kernels::number::no_kernel_for;
 use crate::kernels::types::Made;
 use bytemuck::Pod;
+use half::{bf16, f16};
 use lowtide_core::DType;
 use lowtide_core::operator::{Call, Fact, KernelError, Operand};
 
@@ -118,8 +118,8 @@ fn source(dtype: Option<DType>) -> Option<Source> {
         DType::U16 => step!(Unsigned u16: u64::from),
         DType::U32 => step!(Unsigned u32: u64::from),
         DType::U64 => step!(Unsigned u64: u64::from),
-        DType::F16 => step!(Fractions u16: |bits| HALF.value(bits)),
-        DType::BF16 => step!(Fractions u16: |bits| BRAIN.value(bits)),
+        DType::F16 => step!(Fractions u16: |bits| f16::from_bits(bits).to_f64()),
+        DType::BF16 => step!(Fractions u16: |bits| bf16::from_bits(bits).to_f64()),
         DType::F32 => step!(Fractions f32: f64::from),
         DType::F64 => step!(Fractions f64: f64::from),
         _ => return None,
@@ -148,8 +148,8 @@ macro_rules! sinks {
                 DType::U16 => step!(u16: |x| x as u16),
                 DType::U32 => step!(u32: |x| x as u32),
                 DType::U64 => step!(u64: |x| x as u64),
-                DType::F16 => step!(u16: |x| HALF.bits(x as f64)),
-                DType::BF16 => step!(u16: |x| BRAIN.bits(x as f64)),
+                DType::F16 => step!(u16: |x| f16::from_f64(x as f64).to_bits()),
+                DType::BF16 => step!(u16: |x| bf16::from_f64(x as f64).to_bits()),
                 DType::F32 => step!(f32: |x| x as f32),
                 DType::F64 => step!(f64: |x| x as f64),
                 _ => return None,

@@ -16,7 +16,6 @@ pub(crate) mod arithmetic;
 pub(crate) mod cast;
 pub(crate) mod choose;
 mod functions;
-mod half;
 pub(crate) mod logic;
 pub(crate) mod math;
 pub(crate) mod numeric;
